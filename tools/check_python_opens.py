@@ -55,6 +55,7 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
     ("targets/lab_ceph.py", "read_bytes"): _KERNEL,
     ("launch/clock.py", "read_text"): _KERNEL,
     ("launch/clock.py", "os.open"): "/dev/null",
+    ("base/plain_text.py", "os.open"): "/dev/null",
     ("launch/stuck.py", "read_text"): _KERNEL,
     ("launch/stuck.py", "glob"): _KERNEL,
     ("launch/guardian.py", "read_text"): _KERNEL,

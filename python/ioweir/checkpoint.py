@@ -13,6 +13,7 @@ Imports mpi4py, which the program has; nothing else of ioweir does.
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import byref, c_char_p, c_int, c_int64, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -64,7 +65,7 @@ def _library() -> ctypes.CDLL:
 
 def _check(code: int) -> None:
     if code != SUCCESS:
-        raise CheckpointError(code, _library().ioweir_error_text().decode())
+        raise CheckpointError(code, os.fsdecode(_library().ioweir_error_text()))
 
 
 def _handle(thing: Any) -> Any:
@@ -136,7 +137,7 @@ def _begin(
     try:
         _check(
             function(
-                where, base.encode(), c_int64(step), c_int64(parts), c_int64(files), len(fields), _names(fields),
+                where, os.fsencode(base), c_int64(step), c_int64(parts), c_int64(files), len(fields), _names(fields),
                 _handle(info), byref(handle),
             )
         )  # fmt: skip
@@ -220,12 +221,10 @@ class Read:
 
     def read(self, field: str, part: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Local: all items of a block, one dimension; dtype: float64 or int32."""
-        held, _ = self.query(field, part)
-        kind = np.dtype(dtype)
-        data = np.empty(held // kind.itemsize, kind)
+        data = self._place(field, part, dtype)
         _check(
             _library().ioweir_set_read(
-                self._set, field.encode(), c_int64(part), _TYPES.get(kind, 0), c_int64(held),
+                self._set, field.encode(), c_int64(part), _TYPES.get(data.dtype, 0), c_int64(data.nbytes),
                 c_void_p(data.ctypes.data),
             )
         )  # fmt: skip
@@ -233,21 +232,31 @@ class Read:
 
     def read_all(self, field: str, part: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Collective: the same for a part of `my_parts` on each rank, or NO_PART where there are none left."""
-        held, wrong = 0, None
+        data, wrong = np.empty(0, np.dtype(dtype)), None
         if part != NO_PART:
             try:
-                held, _ = self.query(field, part)
-            except CheckpointError as error:
+                data = self._place(field, part, dtype)
+            except (CheckpointError, MemoryError) as error:
                 part, wrong = NO_PART, error  # other ranks are in the call
-        kind = np.dtype(dtype)
-        data = np.empty(held // kind.itemsize, kind)
         code = _library().ioweir_set_read_all(
-            self._set, field.encode(), c_int64(part), _TYPES.get(kind, 0), c_int64(held), c_void_p(data.ctypes.data)
-        )
+            self._set, field.encode(), c_int64(part), _TYPES.get(data.dtype, 0), c_int64(data.nbytes),
+            c_void_p(data.ctypes.data),
+        )  # fmt: skip
         if wrong is not None:
             raise wrong
         _check(code)
         return data
+
+    def _place(self, field: str, part: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Room for a block's items, all of it: the library writes as many bytes as the block has."""
+        held, _ = self.query(field, part)
+        kind = np.dtype(dtype)
+        if held % kind.itemsize:
+            raise CheckpointError(
+                ARGUMENT,
+                f"ioweir: {field} of part {part} is no array of {kind}: {held} bytes; read it as what it was written",
+            )
+        return np.empty(held // kind.itemsize, kind)
 
     def close(self) -> None:
         """Collective."""
@@ -265,5 +274,5 @@ def open_set(comm: Any, base: str, step: int = -1) -> Read:
     """Collective over `comm`: ioweir_set_open(); step -1: the last complete one."""
     handle = c_void_p()
     null = _mpi().INFO_NULL
-    _check(_library().ioweir_set_open(_handle(comm), base.encode(), c_int64(step), _handle(null), byref(handle)))
+    _check(_library().ioweir_set_open(_handle(comm), os.fsencode(base), c_int64(step), _handle(null), byref(handle)))
     return Read(handle)

@@ -41,10 +41,10 @@ class Columns(Mapping[str, "Column"]):
         return self._columns[name]
 
     def __getattr__(self, name: str) -> Column:
-        try:
-            return self.__dict__["_columns"][name]  # type: ignore[no-any-return]
-        except KeyError:
-            raise AttributeError(f"no column '{name}'; there are {', '.join(self.__dict__['_columns'])}") from None
+        columns = self.__dict__.get("_columns", {})  # pickle and copy ask before there are any
+        if name not in columns:
+            raise AttributeError(f"no column '{name}'; there are {', '.join(columns)}")
+        return columns[name]  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -143,7 +143,8 @@ class Run:
         ranks = np.array(
             [who.unit_names[at] if who.has_ranks and at >= 0 else -1 for at in who.units] or [-1], np.int32
         )
-        hosts = np.array([trace.hosts.index(process.host) for process in trace.processes] or [0], np.int32)
+        number_of = {host: at for at, host in enumerate(trace.hosts)}
+        hosts = np.array([number_of[process.host] for process in trace.processes] or [0], np.int32)
         files, number = files_of(trace.paths, str(trace.run.get("cwd", "")))
         most = max((function.id for function in trace.functions), default=0) + 1
         layer, op = np.zeros(most, np.int8), np.zeros(most, np.int8)
@@ -212,6 +213,8 @@ class Run:
             raise IoweirError("there are no events to plot: the log has sums only", EXIT_USAGE)
         if by not in timeline.BY or op not in timeline.OPS:
             raise IoweirError(f"by is one of {', '.join(timeline.BY)}, op of {', '.join(timeline.OPS)}", EXIT_USAGE)
+        if not 1 <= bins <= timeline.MOST_BINS:
+            raise IoweirError(f"bins is 1 to {timeline.MOST_BINS}, not {bins}", EXIT_USAGE)
         drawn = timeline.of_trace(self.trace, timeline.Options(op, by, bins))
         return Plot(picture.to_svg(timeline_picture.chart(drawn)))
 

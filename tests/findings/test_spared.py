@@ -125,6 +125,14 @@ def test_what_may_save_nothing_may_seem_to_cost_by_how_much_runs_differ(
     assert ("or cost" in text.gain_text(gain, WALL_S)) is told
 
 
+@pytest.mark.parametrize("spares", [CALLS, EXCESS, UNKNOWN])
+def test_nothing_saves_more_than_the_run(spares: str) -> None:
+    """Lateness is added up from calls, whose times a wall time that is wrong may contradict."""
+    seen = columns(loop(0.0), QUIET, 5.0)
+    gain = spared.gain(seen, replace(found(seen, spares), seconds=10.0))
+    assert 0 < gain.low <= gain.high <= 5.0
+
+
 def test_how_runs_differ_is_no_cost_where_the_run_is_the_most_that_can_be_saved() -> None:
     """9 s of a run of 10 s on a shared processor: the high end is the run, and not 18 s."""
     seen = columns(loop(0.0, calls=90), CROWDED, 10.0)

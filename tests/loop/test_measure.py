@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import runs
 from ioweir.errors import IoweirError
-from ioweir.loop import measure
+from ioweir.loop import measure, run_tune
 from ioweir.loop.measure import Way
 from ioweir.predict import tune
+from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
 
 
@@ -113,13 +114,25 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"key": "key"}', '{"key": "key", "seconds": {"as it is": ["x"]}}', "[" * 9999]
-)
+    "text",
+    [
+        "", "[]", '{"key": "key"}', '{"key": "key", "seconds": {"as it is": ["x"]}}', "[" * 9999,
+        f'{{"key": "key", "seconds": {{"as it is": [{10**400}]}}}}',
+    ],
+)  # fmt: skip
 def test_a_state_that_makes_no_sense_is_not_used(tmp_path: Path, text: str) -> None:
     (tmp_path / ".plan.toml.measured.json").write_text(text)
     ways = [way(measure.AS_IT_IS)]
     assert measure._State(tmp_path / "plan.toml", "key").load(ways) == 0
     assert ways[0].seconds == []
+
+
+def test_the_folders_may_have_names_that_are_no_utf8(tmp_path: Path) -> None:
+    odd = tmp_path / "\udcff"
+    asked = tune.Options(tmp_path / "plan.toml", "gigabit12", odd)
+    assert measure._key(asked, replay_run.Options(odd, odd), []) != measure._key(
+        asked, replay_run.Options(odd, tmp_path), []
+    )
 
 
 def test_a_kernel_without_a_trace_cannot_be_measured(tmp_path: Path) -> None:
@@ -174,6 +187,22 @@ def test_run_tune_measures_before_the_second_run(tmp_path: Path) -> None:
     assert done.stdout.count("ior-strided independent:") == (2 if twice else 1)
     assert ("replays say it is" in done.stderr) is twice
     assert ("nothing was shown to be faster" in done.stderr) is not twice
+
+
+def test_the_exit_code_is_the_programs_when_there_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "plan.toml")
+
+    found = {"output": "plan.toml", "predicted": {"ratio": 2.0, "ratio_low": 1.0, "ratio_high": 3.0}}
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: 0)
+    monkeypatch.setattr(from_trace, "read", lambda _: None)
+    monkeypatch.setattr(measure, "storage_of", lambda _: tmp_path)
+    for tuned, said in ((lambda _: found, "no verdict: "), (full, "no plan can be looked for: [Errno 28] No space")):
+        monkeypatch.setattr(tune, "tune", tuned)
+        assert run_tune.run_tuned(["true"], run_tune.Options(tmp_path / said[:7], quiet=True)) == 0
+        assert said in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

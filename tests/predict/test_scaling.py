@@ -52,6 +52,12 @@ def test_a_trace_of_few_ranks_gives_the_requests_of_many(kernel: Words, sizes: t
     assert scaled(kernel, sizes, ranks) == calls_of(kernel, ranks)
 
 
+def test_more_ranks_than_can_be_simulated_are_refused_at_once() -> None:
+    """No factors of the number are looked for, which of a trillion takes for ever."""
+    with pytest.raises(IoweirError, match="at most 4,194,304 ranks are simulated"):
+        scaled(("ior-segmented", "data=96KiB", "transfer=16KiB"), (4,), 1_000_000_000_039)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     local=some.tuples(*[some.integers(1, 9)] * 3),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+
+import pytest
 from ioweir.trace.attribute import Role, attribute_processes
+from ioweir.trace.reader import Process
 from traces import Builder, Call, printed
 
 
@@ -79,6 +84,19 @@ def test_processes_that_name_each_other_end_the_walk() -> None:
     builder.process(pid=2, ppid=1)
     builder.rank(0, 1, pid=3, ppid=2, start_s=1)
     assert roles(builder) == [Role.ANCESTOR, Role.ANCESTOR, Role.RANK]
+
+
+@pytest.mark.parametrize("rank", [0, 29_999])
+def test_a_long_line_of_processes_takes_time_by_its_length(rank: int) -> None:
+    """Each started by the one before; looking up from each to the first takes a minute."""
+    processes = [
+        Process(at + 2, ppid=at + 1, image=at + 1, start_ns=at, rank=0 if at == rank else -1, ranks=1)
+        for at in range(30_000)
+    ]
+    begun = time.process_time()
+    found = Counter(attribute_processes(processes).roles)
+    assert time.process_time() - begun < 5
+    assert found == {Role.RANK: 1, Role.ANCESTOR if rank else Role.DESCENDANT: 29_999}
 
 
 def test_what_does_not_count_is_listed_and_in_no_sum() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,28 @@ def test_what_is_kept_comes_back(environment: dict[str, str]) -> None:
     text = file_of(environment).read_text()
     assert not any(name in text for name in ("app", "data", "somewhere"))
     assert file_of(environment).stat().st_mode & 0o777 == 0o600
+
+
+def test_runs_that_end_together_keep_both(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    read = choices._read
+
+    def slowly(folder: Any) -> dict[str, Any]:
+        content = read(folder)
+        time.sleep(0.1)
+        return content
+
+    def keep(program: str) -> None:
+        choices.remember(program, [series(library=0.2, everyone=0.1)], environment)
+
+    keep("first")  # or each would make a secret of its own
+    with monkeypatch.context() as slow:
+        slow.setattr(choices, "_read", slowly)
+        runs = [threading.Thread(target=keep, args=(program,)) for program in ("second", "third")]
+        for run in runs:
+            run.start()
+        for run in runs:
+            run.join()
+    assert all(choices.known(program, environment) for program in ("first", "second", "third"))
 
 
 def test_nothing_is_kept_without_the_library(environment: dict[str, str]) -> None:

@@ -183,7 +183,8 @@ def test_what_cannot_be_read_is_an_error(tmp_path: Path, content: bytes) -> None
 def test_nodes_that_are_missing_are_said_and_fail(tmp_path: Path) -> None:
     job(10).write(tmp_path)
     (tmp_path / "run.json").write_text(json.dumps({"state": "ended", "nodes": ["node-node.iowt", "node-gone.iowt"]}))
-    for command in (("report",), ("report", "--json"), ("timeline",), ("merge-trace",)):
+    export = ("export", "--format", "csv", "-o", tmp_path / "events.csv")
+    for command in (("report",), ("report", "--json"), ("timeline",), ("merge-trace",), export):
         done = ioweir(*command, tmp_path)
         assert done.returncode == 1, command
         assert "node-gone.iowt: is missing" in done.stderr

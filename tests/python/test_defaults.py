@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from ioweir.cli import app, defaults
+from ioweir.errors import IoweirError
 from tracing import IOWEIR, run
 
 OPTIONS = ("files", "options", "plans")
@@ -101,6 +104,8 @@ def test_a_program_has_its_plan(places: tuple[Path, Path, dict[str, str]], tmp_p
     write(places[1], f'[plans]\n"{program}" = "{plans["user"]}"\n')
     assert f"under {plans['user']}" in planned()[1]
     assert planned("--plan", str(plans["site"])) == (str(plans["site"]), "")
+    write(places[1], "[run]\nauto = true\n")
+    assert planned("--plan", str(plans["site"])) == (str(plans["site"]), "")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +122,7 @@ def test_a_program_has_its_plan(places: tuple[Path, Path, dict[str, str]], tmp_p
         ("[run]\nquota = [1]\n", "it takes a word or a number"),
         ('[site]\nadd = "x"\n', "[site.add] is no command"),
         ('[plans]\nlmp = "here.toml"\n', "it must be the absolute path of a plan file"),
+        ('[plans]\nlmp = "~no-such-user/plan.toml"\n', "it must be the absolute path of a plan file"),
         ("plans = 3\n", "[plans] is a table"),
         ('[run]\nquota = "many"\n', "many"),
     ],
@@ -130,6 +136,28 @@ def test_what_is_wrong_is_named_with_its_file(
     assert message in done.err
     assert str(file) in done.err or "many" in message
     assert "ran" not in done.out
+
+
+def test_options_that_may_be_given_several_times(
+    places: tuple[Path, Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in places[2].items():
+        monkeypatch.setenv(name, value)
+    group = typer.main.get_command(app.app)
+    write(places[1], '[kernel]\nhint = "cb_nodes=4"\n')
+    assert defaults.default_map(group) == {"kernel": {"hint": ["cb_nodes=4"]}}
+    write(places[1], '[kernel]\nhint = ["cb_nodes=4", "cb_buffer_size=1"]\n')
+    assert defaults.default_map(group) == {"kernel": {"hint": ["cb_nodes=4", "cb_buffer_size=1"]}}
+    write(places[1], "[kernel]\nhint = [[1]]\n")
+    with pytest.raises(IoweirError, match="it takes a word or a number"):
+        defaults.default_map(group)
+
+
+def test_values_that_json_has_not_are_shown(places: tuple[Path, Path, dict[str, str]]) -> None:
+    write(places[1], "[run]\nquota = 2026-11-26\n[kernel]\ndummy = nan\n")
+    said = run([*IOWEIR, "defaults", "--json"], env=places[2]).expect().out
+    values = [row["value"] for row in json.loads(said, parse_constant=pytest.fail)["options"]]
+    assert values == ["2026-11-26", None]
 
 
 def test_a_file_that_others_may_write_is_not_believed(places: tuple[Path, Path, dict[str, str]]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,7 @@ from ioweir.base import locate
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, IoweirError
 from ioweir.launch import doctor, launchers
-from ioweir.programs import elf, io_functions
+from ioweir.programs import elf, io_functions, symbols
 
 
 class FakeCore:
@@ -237,6 +239,34 @@ def test_scripts(tmp_path: Path) -> None:
     assert "is a script for sh" in texts(result, "note")[0]
     python = doctor.examine([sys.executable, "solve.py"])
     assert (python["kind"], python["program"]) == ("Python script", "solve")
+
+
+def test_tables_that_lead_nowhere_are_an_error(tmp_path: Path) -> None:
+    """Of a program that is damaged; those of a trace's call sites are left out."""
+    whole = Path("/bin/true").read_bytes()
+    (sections,) = struct.unpack_from("<Q", whole, 40)
+    damaged = 0
+    for seed in range(60):
+        draw, content = random.Random(seed), bytearray(whole)
+        for _ in range(draw.choice((1, 3, 8))):
+            at = draw.choice((draw.randrange(16, 1024), draw.randrange(sections, len(content))))
+            content[at] = draw.choice((0, 255, draw.randrange(256)))
+        path = tmp_path / str(seed)
+        path.write_bytes(content)
+        path.chmod(0o755)
+        said = ""
+        try:
+            elf.read(str(path))
+        except ValueError as error:
+            said = str(error)
+        if said:
+            damaged += 1
+            assert str(path) in said
+            with pytest.raises(IoweirError, match="Is it a complete executable"):
+                doctor.examine([str(path)])
+        symbols.build_id(str(path))
+        symbols.read_tables(str(path), [0x2000])
+    assert damaged > 5
 
 
 def test_without_the_preload(installed: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 from ioweir.errors import IoweirError
 from ioweir.plan import schedule_picture
 from ioweir.plan.explain import Options, explain, to_text
+from ioweir.predict import simulate
+from ioweir.replay import from_trace
 from traces import Builder, Call
 
 MIB = 1 << 20
@@ -185,6 +188,28 @@ def test_a_trace_that_does_not_know_says_so(tmp_path: Path) -> None:
     )
     with pytest.raises(IoweirError, match=expected):
         explain(Options(plan_file(tmp_path), trace=folder))
+
+
+@pytest.mark.parametrize("ranks", [4, 1 << 24])
+def test_what_ranks_moved_that_left_no_trace_is_not_taken_for_nothing(tmp_path: Path, ranks: int) -> None:
+    builder = Builder()
+    for rank in range(3):
+        builder.rank(rank, ranks)
+        builder.add(Call(rank, "MPI_File_write_at_all", 3, 4, "/d/lattice.data", 40))
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    builder.write(folder)
+    options = simulate.Options("franklin", trace=folder)
+    for work in (
+        lambda: explain(Options(plan_file(tmp_path), trace=folder)),
+        lambda: simulate.simulate(options),
+        lambda: from_trace.read(folder),
+    ):
+        tracemalloc.start()
+        with pytest.raises(IoweirError, match=r"left no trace|nothing is known of rank 3"):
+            work()
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        tracemalloc.stop()
 
 
 def strided(plan: Path, piece: str, ranks: int = 5, **more: Any) -> dict[str, Any]:

@@ -67,6 +67,15 @@ def test_superblocks_of_versions_that_h5py_does_not_write(tmp_path: Path, versio
     assert "cut off" in str(check(path)[1]["problems"])
 
 
+def test_a_superblock_that_is_cut_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    for version in range(4):
+        content = b"\x89HDF\r\n\x1a\n" + bytes([version]) + bytes([8]) * 14
+        for length in range(8, len(content)):
+            path.write_bytes(content[:length])
+            assert hdf5_file.superblock_of(path) is None
+
+
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_a_file_that_is_cut_is_not_whole(tmp_path: Path, libver: str) -> None:
     path = made(tmp_path / "a.h5", libver)

@@ -17,7 +17,7 @@ from darshan.report import DarshanReport
 from ioweir.errors import IoweirError
 from ioweir.findings.model import Findings
 from ioweir.imports import darshan as counters
-from ioweir.imports import darshan_log
+from ioweir.imports import darshan_log, dxt
 from ioweir.imports.run import import_log
 from ioweir.report import build, compare, report_text, to_dict
 from ioweir.report.figures import findings_of
@@ -241,6 +241,14 @@ def test_damaged_logs_are_errors_or_partial(tmp_path: Path) -> None:
         report = build(trace)
         findings_of(trace, report)
         assert report.partial == bool(made.partial) or name.startswith("flipped"), name
+
+
+def test_segments_of_a_rank_that_cannot_be_are_left_out(tmp_path: Path) -> None:
+    row = {"dxt": "DXT_POSIX", "id": 7, "op": "write", "host": "a", "offset": [0], "length": [9], "start": [0.0]}
+    log = darshan_log.Log(job={"nprocs": 2}, segments=[row | {"rank": rank, "end": [1.0]} for rank in (1, 1 << 40)])
+    made = dxt.write(log, lambda _: "/file", lambda _: str(tmp_path / "node-0.iowt"), 0)
+    assert (made.events, made.left_out) == (1, 1)
+    assert [process.rank for process in reader.load(tmp_path).processes] == [1]
 
 
 def test_names_that_the_log_has_not() -> None:

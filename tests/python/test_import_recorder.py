@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from ioweir.errors import IoweirError
+from ioweir.imports import recorder
 from ioweir.imports.run import import_log
 from ioweir.report import build, to_dict
 from ioweir.report.figures import findings_of
@@ -194,18 +196,48 @@ def test_calls_are_events(tmp_path: Path, version: int, merged: bool) -> None:
 
 
 def test_rules_that_never_end_do(tmp_path: Path) -> None:
-    """A rule that holds itself, one without calls two thousand million times, one that doubles itself 30 times."""
+    """A rule that holds itself, one without calls two thousand million times, one that doubles itself 30 times.
+
+    And lines of rules: one that ends in no call, and one of a call through 40,000 of them a million times.
+    """
     loop = struct.pack("<i", 1) + struct.pack("<ii", -1, 2) + struct.pack("<iiii", 0, 1, -1, 1)
     nothing = struct.pack("<i", 2) + struct.pack("<iiii", -1, 1, -2, 2**31 - 1) + struct.pack("<ii", -2, 0)
     double = struct.pack("<i", 31) + b"".join(
         struct.pack("<iiii", -n, 1, -n - 1 if n < 31 else 0, 2) for n in range(1, 32)
     )
-    for name, cfg in (("loop", loop), ("nothing", nothing), ("double", double)):
+    length = 40_000
+    line = (
+        struct.pack("<i", length)
+        + struct.pack("<iiii", -1, 1, -2, 1 << 20)
+        + b"".join(struct.pack("<iiii", -n, 1, -n - 1, 1) for n in range(2, length))
+    )
+    empty, long = line + struct.pack("<ii", -length, 0), line + struct.pack("<iiii", -length, 1, 0, 1)
+    cases = {"loop": loop, "nothing": nothing, "double": double, "empty": empty, "long": long}
+    for name, cfg in cases.items():
         write(tmp_path / name, 2, 1)
         (tmp_path / name / "0.cfg").write_bytes(cfg)
+        if name == "long":
+            (tmp_path / name / "0.ts").write_bytes(bytes(8 << 20))
+        begun = time.process_time()
         made = import_log(tmp_path / name, tmp_path / f"{name}.out")
-        assert bool(made.partial) == (name != "nothing")
+        assert time.process_time() - begun < 20
+        assert bool(made.partial) == (name not in ("nothing", "empty"))
         assert reader.load(tmp_path / f"{name}.out").event_count <= len(program(0))
+
+
+def test_more_calls_than_memory_holds_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "_MOST_CALLS", 5)
+    write(tmp_path / "log", 3, 1)
+    made = import_log(tmp_path / "log", tmp_path / "out")
+    assert made.partial == ["a rank's calls beyond the first 5 are left out"]
+    assert 0 < made.events <= 5
+
+
+def test_a_version_of_one_number_is_none(tmp_path: Path) -> None:
+    write(tmp_path / "log", 3, 1)
+    (tmp_path / "log" / "VERSION").write_text("3")
+    with pytest.raises(IoweirError, match="VERSION says '3', which is no version"):
+        import_log(tmp_path / "log", tmp_path / "out")
 
 
 def test_damaged_traces_are_errors_or_partial(tmp_path: Path) -> None:

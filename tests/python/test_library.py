@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +84,15 @@ def test_calls_report_and_findings_are_the_commands(folder: Path) -> None:
     assert [one.code for one in t.findings] == [one["code"] for one in json.loads(said.stdout)]
 
 
+def test_tables_go_to_other_processes(folder: Path) -> None:
+    events = ioweir.open(folder).events
+    for other in (copy.copy(events), copy.deepcopy(events), pickle.loads(pickle.dumps(events))):
+        assert np.array_equal(other.bytes, events.bytes)
+        assert other.words == events.words
+    with pytest.raises(AttributeError, match="no column 'moon'; there are start_ns, "):
+        _ = events.moon
+
+
 def test_the_timeline_has_units_and_labels(folder: Path, tmp_path: Path) -> None:
     plot = ioweir.open(folder).plot_timeline(op="write", by="rank")
     assert plot.svg.startswith("<svg")
@@ -91,6 +102,8 @@ def test_the_timeline_has_units_and_labels(folder: Path, tmp_path: Path) -> None
     assert (tmp_path / "t.svg").read_text() == plot.svg
     with pytest.raises(IoweirError, match="by is one of"):
         ioweir.open(folder).plot_timeline(by="moon")
+    with pytest.raises(IoweirError, match="bins is 1 to 10000, not 0"):
+        ioweir.open(folder).plot_timeline(bins=0)
 
 
 def test_the_import_is_quick_and_loads_nothing() -> None:

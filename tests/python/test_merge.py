@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,14 @@ def test_more_events_than_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert rows(merge.merge(tmp_path).log) == whole
     batches = list(trace.read(tmp_path).batches(7))
     assert [len(batch) for batch in batches[:-1]] == [7] * (len(batches) - 1)
+
+
+def test_more_nodes_than_fit_sixteen_bits(tmp_path: Path) -> None:
+    job(0).write(tmp_path)
+    loaded = trace.read(tmp_path)
+    many = replace(loaded, hosts=(*(f"n{number}" for number in range(40_000)), *loaded.hosts))
+    names = next(merge.Merger(many).tables()).column("host").to_pylist()
+    assert names == next(merge.Merger(loaded).tables()).column("host").to_pylist()
 
 
 def test_a_trace_without_events(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from ioweir.base.units import duration
+from ioweir.errors import IoweirError
+from ioweir.targets import probe as probing
 
 IOWEIR = Path(sys.executable).with_name("ioweir")
 MB = 1_000_000
@@ -114,6 +117,22 @@ def test_results_are_kept_for_the_time_asked_for_only(four: Path, tmp_path: Path
         other.write_text("{cut sho")
     assert probe(four, *BRIEF, "--cache", "10m", cache=cache)["chosen"] == ["d0", "d1", "d3"]
     assert file.name.startswith("probe-")
+
+
+def test_who_has_no_home_probes_without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(probing, "_chosen", lambda _described, found, *_: found)
+    monkeypatch.setattr(probing, "_measure", lambda *_: {"targets": []})
+    described = {"targets": [], "kind": "none"}
+    core = SimpleNamespace(describe_targets=lambda _: described, default_threshold=0.05)
+    monkeypatch.setattr(probing, "compiled", lambda: core)
+    assert probing.probe(Path(), probing.Options(), None) == {"targets": []}
+    with pytest.raises(IoweirError, match="--cache: no home folder; set XDG_CACHE_HOME"):
+        probing.probe(Path(), probing.Options(), None, "10m")
 
 
 def test_mistakes_are_said(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import signal
+import tracemalloc
 from typing import Any
 
 import pytest
 from ioweir import report
 from ioweir.base.compiled import compiled
-from ioweir.report import report_text
+from ioweir.report import report_text, weighed
+from ioweir.report.model import WeighedKind
 from ioweir.trace import LAYERS, OPS, EngineWork, Note
 from rich.console import Console
 from traces import FUNCTIONS, Builder, Call, printed
@@ -364,6 +366,19 @@ class TestPartial:
         builder.rank(3, 4)
         assert self.reasons(builder) == ["left no trace: rank 2 of 4"]
 
+    def test_ranks_that_nobody_has_seen_take_no_memory(self) -> None:
+        """A trace may say that there were millions."""
+        builder = Builder()
+        builder.rank(5, 1 << 24)
+        trace = builder.trace()
+        tracemalloc.start()
+        try:
+            reasons = report.build(trace).partial_reasons
+            assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        finally:
+            tracemalloc.stop()
+        assert reasons == ["left no trace: ranks 0-4, 6-16777215 of 16777216"]
+
     def test_signal(self) -> None:
         assert self.reasons(two_writers(), run={"signal": signal.SIGKILL.value, "exit_code": None}) == [
             "the command was ended by signal 9 (SIGKILL)"
@@ -520,10 +535,19 @@ def test_markup_in_names_is_text() -> None:
     builder = Builder()
     rank = builder.rank(0, 1)
     builder.add(Call(rank, "pwrite", 0, 1, "/data/[bold]x[/bold]", 1))
+    builder.add(Call(rank, "pwrite", 1, 2, "/data/nfs:a:b", 1))  # :a: is the name of an emoji
     out = io.StringIO()
     report_text.write(report.build(builder.trace(run={"program": "[red]p"})), out)
     assert "/data/[bold]x[/bold]" in out.getvalue()
+    assert "/data/nfs:a:b" in out.getvalue()
     assert out.getvalue().startswith("[red]p: 1 rank")
+
+
+@pytest.mark.parametrize("columns", ["wide", "-1", "9" * 30, "²"])
+def test_a_width_that_is_none_is_left_out(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = text_of(two_writers())
+    monkeypatch.setenv("COLUMNS", columns)
+    assert text_of(two_writers()) == usual
 
 
 def text_of(builder: Builder, width: int | None = None, **more: Any) -> str:
@@ -585,6 +609,16 @@ def test_aggregators_in_the_text() -> None:
     assert "Aggregators: rank 0 (of 2) did the storage writes of collective MPI-IO calls for all." in text_of(
         two_writers()
     )
+
+
+def test_calls_that_took_no_time_are_not_compared() -> None:
+    """A clock that stood still, or damage."""
+    rows = [
+        WeighedKind("/a", "write_all", "plan", 1, 3, engine, library) for engine, library in ((0.0, 1.0), (2.0, 1.0))
+    ]
+    assert weighed.lines(rows[:1]) == []
+    assert len(weighed.lines(rows)) == 1
+    assert "2.00 times as long" in weighed.lines(rows)[0]
 
 
 def test_a_lower_bound_above_the_upper_one_is_not_shown() -> None:

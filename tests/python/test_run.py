@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -107,6 +108,34 @@ def test_a_signal_gives_128_and_its_number(place: Place) -> None:
     assert done.returncode == 128 + signal.SIGKILL
     content = json.loads((place.root / "t/run.json").read_text())
     assert (content["exit_code"], content["signal"]) == (None, signal.SIGKILL)
+
+
+def test_a_trace_that_has_gone_leaves_the_exit_code_alone(place: Place) -> None:
+    done = place.ioweir("run", "-o", "t", "--", "sh", "-c", "rm -r t; exit 7")
+    assert done.returncode == 7
+    assert "is not finished: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nobody_who_reads_what_ioweir_says_leaves_the_exit_code_alone(place: Place) -> None:
+    """Example: ioweir run -- ./job 2>&1 | head -1."""
+    words = ("run", "-o", "t", "--", "sh", "-c", "sleep 0.1; exit 7")
+    line = f'{shlex.join(place.command(*words))} 2>&1 | true; exit "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", line], cwd=place.root, env=place.environment, check=False, timeout=60)
+    assert done.returncode == 7
+    assert json.loads((place.root / "t/run.json").read_text())["exit_code"] == 7
+
+
+def test_what_fails_before_the_program_starts_is_125(place: Place) -> None:
+    line = f"ulimit -f 0; {shlex.join(place.command('run', '-o', 't', '--', 'touch', 'ran'))}"
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=place.root, env=place.environment, check=False, timeout=60, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 125
+    assert done.stderr.endswith("File too large; nothing was started\n")
+    assert not (place.root / "ran").exists()
+    assert not (place.root / "t").exists()
 
 
 def test_the_run_is_described_before_it_starts(place: Place) -> None:

@@ -129,6 +129,7 @@ def test_days_and_users_choose_runs(store: Path, runs: list[Collected]) -> None:
     result = summary.of(tables, "2026-09-14", "2026-09-20")
     assert result.runs == sum(first <= one.run.started < last for one in runs)
     assert [week.monday for week in result.weeks] == ["2026-09-14"]
+    assert summary.of(tables, "0001-01-01", "9999-12-31").runs == len(runs)
     assert summary.of(tables, user="user7").runs == sum(one.run.user == "user7" for one in runs)
     nobody = summary.of(tables, user="nobody")
     assert (nobody.runs, nobody.programs, nobody.findings) == (0, [], [])
@@ -225,6 +226,7 @@ def test_anonymised_stores_hold_no_names(tmp_path: Path) -> None:
     [
         (lambda store: (store / "site.json").unlink(), "is no store: it has no site.json"),
         (lambda store: (store / "site.json").write_text("[]"), "is damaged"),
+        (lambda store: (store / "site.json").write_text("[" * 100_000), "is damaged"),
         (lambda store: (store / "site.json").write_text('{"site_version": 9, "secret": ""}'), "has version 9"),
         (lambda store: (store / "runs-2026-09-0123456789abcdef.parquet").write_bytes(b"PAR1xx"), "is damaged"),
         (lambda store: (store / "runs-2026-09-0123456789abcdef.parquet").symlink_to("/etc/passwd"), "symbolic link"),

@@ -156,6 +156,11 @@ def test_parts_of_divided_files_have_names() -> None:
     assert list(rows_of(figures(builder))) == ["subfile 2", "subfile 10"], "as people count"
 
 
+def test_names_of_any_digits_can_be_sorted() -> None:
+    names = ["t10", "t9", "t1\N{SUPERSCRIPT TWO}3", f"t{'7' * 5000}", "\N{SUPERSCRIPT TWO}", "t", ""]
+    assert sorted(names, key=timeline.as_people_count)[:5] == ["", "t", "t1\N{SUPERSCRIPT TWO}3", "t9", "t10"]
+
+
 def test_many_rows_and_none() -> None:
     builder = Builder()
     rank = builder.rank(0, 1)

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from ioweir.base import plain_text
 from ioweir.errors import IoweirError
 
 if TYPE_CHECKING:
@@ -491,9 +492,14 @@ def who_may_rename(path: Path) -> str:
 
 def loads_bounded(folder: Folder, name: str, most: int, **how: Any) -> Any:
     """A JSON file of a folder; ValueError where it is none, also one that is nested beyond measure."""
+    return loads(folder.read_text(name, most, **how))
+
+
+def loads(text: str) -> Any:
+    """JSON that somebody else may have written; its texts can be printed and written."""
     import json  # noqa: PLC0415 (shim.py starts with every launcher and needs none)
 
     try:
-        return json.loads(folder.read_text(name, most, **how))
+        return json.loads(plain_text.json(text) if "\\ud" in text or "\\uD" in text else text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

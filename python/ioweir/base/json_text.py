@@ -7,6 +7,7 @@ Python's own indentation puts every figure on a line of its own and is several t
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,26 @@ if TYPE_CHECKING:
 
 
 def text(value: object, indent: int | None = None) -> str:
-    """The value as JSON, safe on a terminal. A dataclass, at whatever depth, is an object of its fields."""
-    return plain_text.json(json.dumps(value, indent=indent, default=vars))
+    """The value as JSON, safe on a terminal. A dataclass, at whatever depth, is an object of its fields.
+
+    JSON has no infinite numbers and none that are none: they are null.
+    """
+    try:
+        written = json.dumps(value, indent=indent, default=vars, allow_nan=False)
+    except ValueError:
+        written = json.dumps(_finite(value), indent=indent)
+    return plain_text.json(written)
+
+
+def _finite(value: Any) -> Any:
+    """The same with null in the place of what JSON has not."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return value if value is None or isinstance(value, str | int) else _finite(vars(value))
 
 
 def to_dict(value: object) -> Any:

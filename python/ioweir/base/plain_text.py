@@ -6,6 +6,9 @@ which the command line writes, so that no message gets past them. What a message
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
 import sys
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -22,9 +25,12 @@ _LATIN_1: Final = 0x100
 _HOSTILE: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
 _IN_TEXT: Final = re.compile(f"[{_HOSTILE}]")
 _IN_LINE: Final = re.compile(f"[\t\n{_HOSTILE}]")
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _NAMED: Final = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # In JSON as Python prints it: a backslash, a pair of surrogates, one that stands alone.
-_JSON_SURROGATE: Final = re.compile(r"\\(?:\\|ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|u(d[89a-f][0-9a-f]{2}))")
+_JSON_SURROGATE: Final = re.compile(
+    r"\\(?:\\|ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|u(d[89a-f][0-9a-f]{2}))", re.IGNORECASE
+)
 
 
 def _visible(found: re.Match[str]) -> str:
@@ -51,8 +57,13 @@ def xml(text: str) -> str:
     return line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def without_halves(text: str) -> str:
+    """The text, with halves of surrogate pairs, which no file and no table can hold, as `line` shows them."""
+    return _HALF.sub(_visible, text)
+
+
 def json(text: str) -> str:
-    """JSON text as json.dumps makes it, with no half of a surrogate pair alone, which strict readers refuse."""
+    """JSON text, with no half of a surrogate pair alone, which strict readers refuse and no file can hold."""
 
     def replaced(found: re.Match[str]) -> str:
         if found[1] is None:
@@ -91,6 +102,40 @@ class Stream:
         return getattr(self.raw, name)
 
 
+class _Nowhere(io.TextIOBase):
+    """In the place of a stream that the process began without (`>&-`)."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def say(text: str) -> None:
+    """Print a line on standard error, where somebody still reads it: who does not changes no exit code."""
+    try:
+        print(line(text), file=sys.stderr, flush=True)
+    except OSError:
+        forget(sys.stderr)
+
+
+def forget(stream: IO[str]) -> None:
+    """What a stream could not write is not tried again when Python ends, which has an exit code of its own for that."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def write_names(text: str) -> None:
+    """Print text that a shell is to read: names that are no UTF-8 as the bytes that they are, whatever the locale."""
+    stream = raw(sys.stdout)
+    stream.flush()
+    binary = getattr(stream, "buffer", None)
+    if binary is None:
+        stream.write(f"{text}\n")
+    else:
+        binary.write(os.fsencode(f"{text}\n"))
+
+
 def raw(stream: IO[str]) -> IO[str]:
     """The stream itself: for what paints a terminal, and shows hostile characters on its own."""
     return stream.raw if isinstance(stream, Stream) else stream
@@ -100,5 +145,5 @@ def guard_standard_streams() -> None:
     """From here on whatever is printed goes through a Stream: also messages of exceptions and of other libraries."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is not None and not isinstance(stream, Stream):
-            setattr(sys, name, cast("IO[str]", Stream(stream)))
+        if not isinstance(stream, Stream):
+            setattr(sys, name, cast("IO[str]", Stream(stream or cast("IO[str]", _Nowhere()))))

@@ -86,13 +86,30 @@ def plural(noun: str, count: int) -> str:
 def number_list(numbers: Collection[int], noun: str = "rank", most: int | None = None) -> str:
     """Numbers in words, `most` runs of them at most. Example: {0, 1, 2, 5} -> "ranks 0-2, 5"."""
     ordered = sorted(set(numbers))
-    pieces: list[str] = []
+    runs: list[tuple[int, int]] = []
     start = 0
     for at in range(1, len(ordered) + 1):
         if at == len(ordered) or ordered[at] != ordered[at - 1] + 1:
-            if most is not None and len(pieces) == most:
-                return f"{plural(noun, len(ordered))} {', '.join(pieces)} and {len(ordered) - start:,} more"
-            first, last = ordered[start], ordered[at - 1]
-            pieces.append(str(first) if first == last else f"{first}-{last}")
+            runs.append((ordered[start], ordered[at - 1]))
             start = at
-    return f"{plural(noun, len(ordered))} {', '.join(pieces)}"
+    return run_list(runs, noun, most)
+
+
+def run_list(runs: Sequence[tuple[int, int]], noun: str = "rank", most: int | None = None) -> str:
+    """The same of runs of numbers, each by its first and last. Example: [(0, 2), (5, 5)] -> "ranks 0-2, 5"."""
+    total = sum(last - first + 1 for first, last in runs)
+    shown = runs if most is None else runs[:most]
+    words = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in shown)
+    rest = total - sum(last - first + 1 for first, last in shown)
+    return f"{plural(noun, total)} {words}" + (f" and {rest:,} more" if rest else "")
+
+
+def gaps(numbers: Collection[int], count: int) -> list[tuple[int, int]]:
+    """Runs of what is lacking of 0 to count - 1, which may be very many. Example: {1}, 4 -> (0, 0), (2, 3)."""
+    found: list[tuple[int, int]] = []
+    after = 0
+    for number in sorted({one for one in numbers if 0 <= one < count} | {count}):
+        if number > after:
+            found.append((after, number - 1))
+        after = number + 1
+    return found

@@ -118,14 +118,26 @@ def _report_errors(work: Callable[[], object]) -> None:
     """Every error of ours is one line on stderr and an exit code."""
     plain_text.guard_standard_streams()
     try:
-        work()
+        try:
+            work()
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
     except IoweirError as error:
-        print(plain_text.line(f"ioweir: {error}"), file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to be said to it.
-        sys.stderr.close()
+        plain_text.forget(sys.stdout)
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        print(plain_text.line(f"ioweir: {error.filename or 'I/O'}: {error.strerror}"), file=sys.stderr)
-        sys.exit(EXIT_FAILED)
+        plain_text.forget(sys.stdout)
+        # Other libraries raise it with words alone.
+        _end(f"{error.filename or 'I/O'}: {error.strerror}" if error.strerror else str(error))
+    except MemoryError:
+        _end("there is not enough memory for this; a larger machine, or a smaller trace or file, may do")
+
+
+def _end(message: str, exit_code: int = EXIT_FAILED) -> None:
+    plain_text.say(f"ioweir: {message}")
+    sys.exit(exit_code)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption, fits, print_result
 from ioweir.errors import EXIT_FAILED
 
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that programs wrote under a plan.")]
@@ -45,9 +45,14 @@ def convert(
     ],
     to: Annotated[str, typer.Option("--to", metavar="FORM", help="set, serial or hdf5.")] = "set",
     files: Annotated[
-        int | None, typer.Option("--files", metavar="N", help="Files of the set. [as many as FROM's; from serial: 1]")
+        int | None,
+        typer.Option(
+            "--files", callback=fits, metavar="N", help="Files of the set. [as many as FROM's; from serial: 1]"
+        ),
     ] = None,
-    step: Annotated[int | None, typer.Option("--step", metavar="N", help="Step to write. [that of FROM]")] = None,
+    step: Annotated[
+        int | None, typer.Option("--step", callback=fits, metavar="N", help="Step to write. [that of FROM]")
+    ] = None,
     flat: Annotated[bool, typer.Option("--flat", help="Files beside each other, as PHASTA looks for them.")] = False,
     types: Annotated[
         list[str] | None,

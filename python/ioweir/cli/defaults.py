@@ -60,9 +60,12 @@ def _values(command: Any, section: dict[str, Any], where: str) -> Iterator[tuple
         if getattr(param, "is_flag", False) is not isinstance(value, bool):
             wanted = "true or false" if getattr(param, "is_flag", False) else "a word or a number"
             raise IoweirError(f"{where} {name} = {value!r}: it takes {wanted}", EXIT_USAGE)
-        if not isinstance(value, (bool, str, int, float)):
+        several = getattr(param, "multiple", False)
+        words = value if several and isinstance(value, list) else [value]
+        if not all(isinstance(word, (bool, str, int, float)) for word in words):
             raise IoweirError(f"{where} {name} = {value!r}: it takes a word or a number", EXIT_USAGE)
-        yield param.name, value if isinstance(value, bool) else str(value)
+        texts = [word if isinstance(word, bool) else str(word) for word in words]
+        yield param.name, texts if several else texts[0]
 
 
 def _nearest(name: str, known: Any) -> str:
@@ -106,7 +109,13 @@ def _flat(section: dict[str, Any], above: tuple[str, ...]) -> Iterator[tuple[str
         if isinstance(value, dict):
             yield from _flat(value, (*above, name))
         else:
-            yield " ".join(above), name, value
+            words = list(map(_shown, value)) if isinstance(value, list) else _shown(value)
+            yield " ".join(above), name, words
+
+
+def _shown(value: Any) -> Any:
+    """What TOML has and JSON has not, such as a day, as text."""
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _lines(result: dict[str, Any]) -> Iterator[str]:

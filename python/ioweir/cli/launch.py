@@ -11,7 +11,16 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import Command, JsonOption, print_json, print_result, uses_defaults
+from ioweir.cli.arguments import (
+    Command,
+    JsonOption,
+    fits,
+    print_json,
+    print_result,
+    refuse_typed,
+    uses_defaults,
+    was_typed,
+)
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]
@@ -103,17 +112,16 @@ def run(
     if tune:
         from ioweir.loop import run_tune  # noqa: PLC0415
 
-        others = ("auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise")
-        if given := [f"--{name}" for name in others if _was_typed(context, name)]:
-            raise IoweirError(
-                f"--tune makes a plan of whole traces, and does not go with {given[0]}; leave it out", EXIT_USAGE
-            )
+        others = (
+            "auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise", "on_kill", "compress", "memory",
+        )  # fmt: skip
+        refuse_typed(context, others, "does not go with --tune, which makes a plan of whole traces; leave it out")
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet, measure)))
-    if _was_typed(context, "machine"):
+    if was_typed(context, "machine"):
         raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
-    if _was_typed(context, "measure"):
+    if was_typed(context, "measure"):
         raise IoweirError("--measure is for --tune; add it, or leave --measure out", EXIT_USAGE)
-    _only_one_plan(auto, plan)
+    auto = _chooses(context, auto, plan)
     if plan is None and not auto and uses_defaults(context):
         plan = _plan_by_default(command)
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
@@ -121,12 +129,6 @@ def run(
         output, plan, auto, memory, verify, quiet, compress, guarded=on_kill is OnKill.END, tracing=tracing
     )
     sys.exit(run_program(command, options))
-
-
-def _was_typed(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line: what stands in defaults.toml is nobody's word about this run."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _plan_by_default(command: list[str]) -> Path | None:
@@ -138,19 +140,23 @@ def _plan_by_default(command: list[str]) -> Path | None:
     found = defaults.load(os.environ).plan_of(program)
     if found is None:
         return None
-    print(f"ioweir: under {found.plan}, the plan of {found.program} in {found.file}", file=sys.stderr)
+    plain_text.say(f"ioweir: under {found.plan}, the plan of {found.program} in {found.file}")
     return found.plan
 
 
-def _only_one_plan(auto: bool, plan: Path | None) -> None:
-    if auto and plan is not None:
-        raise IoweirError(
-            f'--auto makes a plan of its own: leave --plan {plan} out, or write choose = "auto" into its rules',
-            EXIT_USAGE,
-        )
+def _chooses(context: typer.Context, auto: bool, plan: Path | None) -> bool:
+    """Whether --auto counts, which makes a plan of its own. From defaults.toml it gives way to a plan that is named."""
+    if not auto or plan is None:
+        return auto
+    if not was_typed(context, "auto"):
+        return False
+    raise IoweirError(
+        f'--auto makes a plan of its own: leave --plan {plan} out, or write choose = "auto" into its rules', EXIT_USAGE
+    )
 
 
 def env(
+    context: typer.Context,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")
     ] = None,
@@ -178,7 +184,16 @@ def env(
     ] = False,
 ) -> None:
     """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
+    if partition or link:
+        tracing_options = (
+            "output", "plan", "verify", "auto", "layers", "callsites", "buffer", "quota", "anonymise", "rank", "shell",
+            "as_json",
+        )  # fmt: skip
+        refuse_typed(context, tracing_options, f"does not go with {'--partition' if partition else '--link'}")
+    else:
+        refuse_typed(context, ("mpi", "static", "libraries"), "is for --link; add it, or leave this out")
     if partition:
+        refuse_typed(context, ("link", "static", "libraries"), "does not go with --partition")
         from ioweir.programs import linking  # noqa: PLC0415
 
         print(" ".join(linking.partition_flags(mpi or linking.kind_of_environment())))
@@ -194,13 +209,13 @@ def env(
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    _only_one_plan(auto, plan)
+    auto = _chooses(context, auto, plan)
     variables = batch.prepare(output, plan, verify, tracing, os.environ, auto=auto)
     if as_json:
         print_json(variables.described())
     else:
         # Not for reading: a shell gets every name as it is.
-        print(batch.script(variables.ranks if rank else variables.script, shell), file=plain_text.raw(sys.stdout))
+        plain_text.write_names(batch.script(variables.ranks if rank else variables.script, shell))
 
 
 def link(command: Command, mpi: MpiOption = None, static: StaticOption = False) -> None:
@@ -227,7 +242,7 @@ def kernel(
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Parameters of the kernel, see --list.")
     ] = None,
-    ranks: Annotated[int, typer.Option("--ranks", metavar="N", help="Ranks.")] = 4,
+    ranks: Annotated[int, typer.Option("--ranks", callback=fits, metavar="N", help="Ranks.")] = 4,
     mpi: MpiOption = None,
     directory: Annotated[
         Path, typer.Option("--directory", metavar="DIR", help="Where the kernel's file is written.")
@@ -242,7 +257,7 @@ def kernel(
             "HDF5); several, separated by commas, take turns.",
         ),
     ] = "mpiio",
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often.")] = 1,
+    repeats: Annotated[int, typer.Option("--repeats", callback=fits, metavar="N", help="How often.")] = 1,
     verify: Annotated[
         bool, typer.Option("--verify", help="Also compare the closed file, byte by byte, with what each rank wrote.")
     ] = False,

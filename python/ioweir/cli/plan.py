@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption, fits, print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 
@@ -19,25 +19,34 @@ def explain(
     kernel_name: Annotated[
         str | None, typer.Option("--kernel", metavar="KERNEL", help="Of this kernel, see `ioweir kernel --list`.")
     ] = None,
-    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks of the kernel.")] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", callback=fits, metavar="N", help="Ranks of the kernel.")
+    ] = None,
     trace: Annotated[
         Path | None, typer.Option("--trace", metavar="DIR", help="Of the collective calls in this trace.")
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="PATH", help="Of this file. [KERNEL.data; the one that fits]")
     ] = None,
-    call: Annotated[int, typer.Option("--call", metavar="N", help="Of this collective call, from 1.")] = 1,
+    call: Annotated[
+        int, typer.Option("--call", callback=fits, metavar="N", help="Of this collective call, from 1.")
+    ] = 1,
     stripe: Annotated[
         str | None, typer.Option("--stripe", metavar="SIZE", help="Size of a stripe. [the plan's]")
     ] = None,
     targets: Annotated[
-        int | None, typer.Option("--targets", metavar="N", help="Storage targets of the file. [the plan's]")
+        int | None,
+        typer.Option("--targets", callback=fits, metavar="N", help="Storage targets of the file. [the plan's]"),
     ] = None,
     nodes: Annotated[
-        int | None, typer.Option("--nodes", metavar="N", help="Nodes of the ranks, in blocks. [1; the trace's]")
+        int | None,
+        typer.Option("--nodes", callback=fits, metavar="N", help="Nodes of the ranks, in blocks. [1; the trace's]"),
     ] = None,
     processors: Annotated[
-        int | None, typer.Option("--processors", metavar="N", help="Processors of a node. [as many as it has ranks]")
+        int | None,
+        typer.Option(
+            "--processors", callback=fits, metavar="N", help="Processors of a node. [as many as it has ranks]"
+        ),
     ] = None,
     reads: Annotated[bool, typer.Option("--read", help="The kernel reads. [it writes]")] = False,
     picture: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption, fits, print_result, refuse_typed
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def simulate(
     file: Annotated[
         str | None, typer.Option("--file", metavar="PATH", help="Of the trace. [the one with most bytes]")
     ] = None,
-    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks. [the trace's]")] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", callback=fits, metavar="N", help="Ranks. [the trace's]")
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Under this plan. [as ROMIO does by default]")
     ] = None,
@@ -39,8 +41,8 @@ def simulate(
     compute: Annotated[
         str | None, typer.Option("--compute", metavar="TIME", help="Between two calls that write. [0s]")
     ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs, with a seed each.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", callback=fits, metavar="R", help="Runs, with a seed each.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", callback=fits, metavar="S", help="Of the first run.")] = 1,
     sweeps: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,6 +84,7 @@ def simulate(
 
 
 def tune(
+    context: typer.Context,
     trace: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="A trace.")] = None,
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE...]", help="Parameters of the kernel.")
@@ -96,15 +99,17 @@ def tune(
     kernel_name: Annotated[
         str | None, typer.Option("--kernel", metavar="KERNEL", help="This kernel, see `ioweir kernel --list`.")
     ] = None,
-    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks of the kernel.")] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", callback=fits, metavar="N", help="Ranks of the kernel.")
+    ] = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="PATH", help="Plan for the kind of this file alone. [all kinds]")
     ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Begin no candidate after so long. [no limit]")
     ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", metavar="R", help="Runs of each candidate.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the first run.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", callback=fits, metavar="R", help="Runs of each candidate.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", callback=fits, metavar="S", help="Of the first run.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="PLAN.toml may be replaced.")] = False,
     measure: Annotated[
         bool, typer.Option("--measure", help="Replay the most promising plans, and take what is shown to help.")
@@ -112,8 +117,12 @@ def tune(
     directory: Annotated[
         Path | None, typer.Option("--directory", metavar="WHERE", help="Where to replay. [where the file was]")
     ] = None,
-    rounds: Annotated[int, typer.Option("--rounds", metavar="N", help="How often each way is replayed at most.")] = 3,
-    contenders: Annotated[int, typer.Option("--contenders", metavar="N", help="Plans that are replayed.")] = 2,
+    rounds: Annotated[
+        int, typer.Option("--rounds", callback=fits, metavar="N", help="How often each way is replayed at most.")
+    ] = 3,
+    contenders: Annotated[
+        int, typer.Option("--contenders", callback=fits, metavar="N", help="Plans that are replayed.")
+    ] = 2,
     think: Annotated[
         str, typer.Option("--think", metavar="keep|drop|FACTOR", help="Time between calls, of replays.")
     ] = "drop",
@@ -126,6 +135,9 @@ def tune(
     from ioweir.base import units  # noqa: PLC0415
     from ioweir.predict import tune as tuning  # noqa: PLC0415
 
+    if not measure:
+        of_measuring = ("directory", "rounds", "contenders", "think", "mpi")
+        refuse_typed(context, of_measuring, "is for --measure; add it, or leave this out")
     words = list(settings or ())
     if kernel_name is not None and trace is not None:
         words.insert(0, str(trace))
@@ -173,7 +185,9 @@ def calibrate(
         Path | None, typer.Option("--runs", metavar="FILE", help="Measured runs of kernels, a JSON object a line.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="Of the machine. [this host's]")] = None,
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often each case is measured.")] = 3,
+    repeats: Annotated[
+        int, typer.Option("--repeats", callback=fits, metavar="N", help="How often each case is measured.")
+    ] = 3,
     force: Annotated[bool, typer.Option("--force", help="MACHINE.toml may be replaced.")] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption, fits, print_result, refuse_typed
 from ioweir.errors import EXIT_FAILED, EXIT_OK
 
 
 def replay(
+    context: typer.Context,
     trace: Annotated[Path, typer.Argument(metavar="DIR", help="A trace.")],
     directory: Annotated[
         Path, typer.Option("--directory", metavar="WHERE", help="The files are made in a new folder there. [.]")
@@ -31,7 +32,7 @@ def replay(
     hint: Annotated[
         list[str] | None, typer.Option("--hint", metavar="NAME=VALUE", help="A hint to MPI-IO; as often as needed.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of the data.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", callback=fits, metavar="S", help="Of the data.")] = 1,
     memory: Annotated[
         str, typer.Option("--memory", metavar="SIZE", help="Largest data of one call of a rank.")
     ] = "1 GiB",
@@ -45,6 +46,9 @@ def replay(
     from ioweir.launch.tracing_options import parse_bytes  # noqa: PLC0415
     from ioweir.replay import run  # noqa: PLC0415
 
+    if script is not None:
+        unused = ("directory", "plan", "output", "think", "mpi", "hint", "memory", "keep")
+        refuse_typed(context, unused, "does not go with --script, which replays nothing")
     memory_bytes = parse_bytes("--memory", memory, 1)
     result = run.replay(
         run.Options(

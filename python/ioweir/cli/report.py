@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption, print_result, refuse_typed
 from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def report(
 
 
 def findings(
+    context: typer.Context,
     directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")] = None,
     explain: Annotated[str | None, typer.Option("--explain", metavar="CODE", help="Say what a code means.")] = None,
     plan: Annotated[
@@ -70,8 +71,11 @@ def findings(
     from ioweir.findings import text  # noqa: PLC0415
 
     if explain is not None:
+        refuse_typed(context, ("plan", "as_json"), "does not go with --explain, which prints text")
         plain_text.print_lines(text.explain(explain))
         return
+    if plan is not None:
+        refuse_typed(context, ("as_json",), "does not go with --plan, which prints a plan file")
     if directory is None:
         raise IoweirError("findings needs a trace: ioweir findings DIR (or --explain CODE)", EXIT_USAGE)
     from ioweir.report import figures  # noqa: PLC0415
@@ -166,6 +170,7 @@ def export(
 
     made = run.export(directory, form, output, sys.stderr)
     print_result(as_json, made, lambda: run.to_text(made))
+    _fail_if(made.unreadable)
 
 
 def import_log(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import COMMAND, Command, JsonOption, print_result
+from ioweir.cli.arguments import COMMAND, Command, JsonOption, fits, print_result
 from ioweir.errors import EXIT_FAILED
 
 
@@ -26,10 +26,14 @@ def probe(
     amount: Annotated[
         str | None, typer.Option("--size", metavar="SIZE", help="Write this much to each target instead.")
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="How often; the median counts.")] = 1,
-    at_once: Annotated[int, typer.Option("--at-once", metavar="N", help="Targets probed at a time.")] = 64,
+    repeats: Annotated[
+        int, typer.Option("--repeats", callback=fits, metavar="N", help="How often; the median counts.")
+    ] = 1,
+    at_once: Annotated[
+        int, typer.Option("--at-once", callback=fits, metavar="N", help="Targets probed at a time.")
+    ] = 64,
     confirm: Annotated[
-        int, typer.Option("--confirm", metavar="N", help="Probe slow targets again, at most so often.")
+        int, typer.Option("--confirm", callback=fits, metavar="N", help="Probe slow targets again, at most so often.")
     ] = 2,
     threshold: Annotated[
         float | None,

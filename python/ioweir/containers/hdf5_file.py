@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MARK: Final = ".ioweir-held"
 _SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 _CONTAINER: Final = b"ioweir container "
+_SHORTEST_SUPERBLOCK: Final = 18
 _LONGEST_SUPERBLOCK: Final = 128
 _FIRST_WITH_FLAGS: Final = 3
 _OPEN_FOR_WRITING: Final = 1
@@ -62,7 +63,7 @@ def superblock_of(path: Path) -> Superblock | None:
             file.seek(offset)
             content = file.read(_LONGEST_SUPERBLOCK)
             if content.startswith(_SIGNATURE):
-                return _superblock_at(content.ljust(12, b"\0"), offset)
+                return _superblock_at(content, offset) if len(content) >= _SHORTEST_SUPERBLOCK else None
             offset = 2 * offset or 512
     return None
 

@@ -26,6 +26,8 @@ class Exported:
     counts: int = 0
     """Rows of sums, of imported logs."""
     partial: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Nodes of which nothing could be read."""
 
 
 def export(directory: Path, form: str, output: Path, progress: IO[str] | None = None) -> Exported:
@@ -33,7 +35,7 @@ def export(directory: Path, form: str, output: Path, progress: IO[str] | None = 
     if form not in FORMATS:
         raise IoweirError(f"'{form}' is no format: one of {', '.join(FORMATS)}", EXIT_USAGE)
     trace = read(directory)
-    made = Exported(str(output), form, trace.event_count, partial=[*trace.damage])
+    made = Exported(str(output), form, trace.event_count, partial=[*trace.damage], unreadable=[*trace.unreadable])
     if trace.dropped:
         made.partial.append(f"{trace.dropped:,} events were dropped while the program ran")
     if form == "perfetto":

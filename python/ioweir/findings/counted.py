@@ -34,6 +34,14 @@ _LEAST_TARGETS: Final = 3
 _FILES_SHOWN: Final = 20
 _STEADY: Final = 0.5
 _ASKING: Final = ("open", "meta", "seek")
+_RANDOM: Final = (
+    "POSIX_READS", "POSIX_WRITES", "POSIX_SEQ_READS", "POSIX_SEQ_WRITES", "POSIX_BYTES_READ", "POSIX_BYTES_WRITTEN",
+)  # fmt: skip
+_MISALIGNED: Final = (
+    "POSIX_WRITES", "POSIX_READS", "POSIX_FILE_NOT_ALIGNED", "POSIX_BYTES_WRITTEN", "POSIX_FILE_ALIGNMENT",
+)  # fmt: skip
+_INDEPENDENT: Final = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL") for op in ("WRITE", "READ"))
+_INSTANT_S: Final = 1e-9
 _ANSWER_S: Final = 1.0
 """No metadata server takes longer on average: whoever does waits for something else, such as a pipe's other end."""
 
@@ -65,10 +73,12 @@ class _Run:
         for row in counted.counts:
             self.by_op[row.layer, row.op].append(row)
 
-    def table(self, name: str) -> tuple[Table, dict[str, int]] | None:
-        """Records of a module, and where each counter stands in a row."""
+    def table(self, name: str, needed: tuple[str, ...]) -> tuple[Table, dict[str, int]] | None:
+        """Records of a module, and where each counter stands in a row; None where it lacks one that is needed."""
         table = self.counted.tables.get(name)
-        return (table, {counter: at + 2 for at, counter in enumerate(table.names)}) if table else None
+        if table is None or not set(needed) <= set(table.names):
+            return None
+        return table, {counter: at + 2 for at, counter in enumerate(table.names)}
 
     def slowest(self, rows: list[Counts]) -> tuple[float, list[int]]:
         """Seconds of the rank that spent most, and who that is; of shared records the mean, which is a lower bound."""
@@ -102,9 +112,10 @@ def find(counted: Counted, wall_s: float) -> Findings:
 
 
 def _finding(run: _Run, one: _Found) -> Finding:
-    high = min(one.seconds if one.high is None else one.high, one.seconds)
+    seconds = min(one.seconds, run.wall_s)
+    high = min(seconds if one.high is None else one.high, seconds)
     low = min(high / 4 if one.low is None else one.low, high)
-    share = one.seconds / run.wall_s
+    share = seconds / run.wall_s
     severity = next((name for name, least in _SHARES if share >= least), LOW)
     return Finding(
         code=one.code,
@@ -112,7 +123,7 @@ def _finding(run: _Run, one: _Found) -> Finding:
         layer=one.layer,
         files=[run.path(file) for file in one.files[:_FILES_SHOWN]],
         ranks=one.ranks,
-        seconds=one.seconds,
+        seconds=seconds,
         gain=Gain(low, high),
         summary=one.summary,
         cause=one.cause,
@@ -140,7 +151,7 @@ def _slow_target(run: _Run) -> Iterator[_Found]:
         rows = [
             row
             for row in run.by_op["POSIX", op]
-            if row.bytes >= STRIPE and row.time_s > 0 and len(on.get(row.file, ())) == 1
+            if row.bytes >= STRIPE and row.time_s >= _INSTANT_S and len(on.get(row.file, ())) == 1
         ]
         pace: dict[int, list[float]] = defaultdict(list)
         for row in rows:
@@ -209,7 +220,7 @@ def _small(run: _Run) -> Iterator[_Found]:
         if not small:
             continue
         spent, ranks = run.slowest(small)
-        each = sum(row.bytes for row in small) / sum(row.calls for row in small)
+        each = sum(row.bytes for row in small) / max(sum(row.calls for row in small), 1)
         files = _by_time(small)
         yield _Found(
             "small-requests",
@@ -232,7 +243,7 @@ def _small(run: _Run) -> Iterator[_Found]:
 
 def _random(run: _Run) -> Iterator[_Found]:
     """Darshan's own count of calls that lie behind the last one of the rank on the file."""
-    posix = run.table("POSIX")
+    posix = run.table("POSIX", _RANDOM)
     if posix is None:
         return
     table, at = posix
@@ -250,7 +261,7 @@ def _random(run: _Run) -> Iterator[_Found]:
         if not rows:
             continue
         spent, ranks = run.slowest(rows)
-        share = number / sum(one.calls for one in rows)
+        share = number / max(sum(one.calls for one in rows), 1)
         yield _Found(
             "random-access",
             "Requests in no order",
@@ -269,7 +280,7 @@ def _random(run: _Run) -> Iterator[_Found]:
 
 
 def _misaligned(run: _Run) -> Iterator[_Found]:
-    posix = run.table("POSIX")
+    posix = run.table("POSIX", _MISALIGNED)
     if posix is None:
         return
     table, at = posix
@@ -332,7 +343,7 @@ def _misaligned(run: _Run) -> Iterator[_Found]:
 
 def _independent(run: _Run) -> Iterator[_Found]:
     """Files that all ranks write through independent MPI-IO calls."""
-    table = run.table("MPI-IO")
+    table = run.table("MPI-IO", _INDEPENDENT)
     if table is None or run.ranks < 2:
         return
     records, at = table
@@ -352,7 +363,7 @@ def _independent(run: _Run) -> Iterator[_Found]:
             continue
         spent, _ = run.slowest(rows)
         files = _by_time(rows)
-        calls = sum(row.calls for row in rows)
+        calls = max(sum(row.calls for row in rows), 1)
         names = [run.path(file) for file in files]
         yield _Found(
             "independent-shared-file",

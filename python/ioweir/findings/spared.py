@@ -93,7 +93,7 @@ def gain(run: Columns, one: Found) -> Gain:
     Example: a repair that may save nothing, of 1 s in a run of 20 s: to cost 0.4 s (2 % of the run) is in doubt; where
     ranks share processors the second may be two in the next run, and to cost 1 s is in doubt.
     """
-    lost = min(one.seconds if one.high is None else one.high, one.seconds)
+    lost = min(one.seconds if one.high is None else one.high, one.seconds, run.wall_s)
     lost = max(lost, 0.0)
     times = varies(run)
     if one.low is None and one.spares == UNKNOWN:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
+from ioweir.trace.counted import MOST_RANKS
 from ioweir.trace.reader import function_table
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Written:
 
     events: int = 0
     left_out: int = 0
-    """Whose times or sizes cannot be."""
+    """Whose times, sizes or ranks cannot be."""
     last_s: float = 0.0
 
 
@@ -44,7 +45,9 @@ def write(log: Log, file_of: Callable[[int], str], path_of_node: Callable[[int],
     made = Written()
     hosts: dict[str, dict[int, list[Mapping[str, Any]]]] = {}
     for row in log.segments:
-        if row["rank"] >= 0:
+        if row["rank"] >= MOST_RANKS:
+            made.left_out += len(row["start"])
+        elif row["rank"] >= 0:
             hosts.setdefault(str(row["host"]), {}).setdefault(int(row["rank"]), []).append(row)
     functions = {function.name: function.id for function in function_table(compiled().functions())}
     collective = _collective(log)

@@ -9,8 +9,10 @@ format themselves.
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +25,14 @@ if TYPE_CHECKING:
 
 MOST_FILE: Final = 1 << 30
 MOST_RANKS: Final = 1 << 20
-_MOST_SIGNATURES: Final = 1 << 24
+_MOST_UNPACKED: Final = 256 << 20
+"""Of what a thousandth of it may stand for in a file."""
+_MOST_SIGNATURES: Final = 1 << 21
+_MOST_SYMBOLS: Final = 1 << 22
+_MOST_CALLS: Final = 1 << 21
+"""Of a rank: they are kept in memory."""
+_STEPS_A_CALL: Final = 64
+"""Through rules that hold rules. Sequitur's grammars take about two."""
 _MOST_TEXT: Final = 1 << 20
 _MOST_TROUBLES: Final = 20
 _HEAD: Final = 1024
@@ -102,6 +111,8 @@ def head(folder: Folder) -> RecorderTrace:
 
 def _version(folder: Folder) -> tuple[int, int]:
     words = folder.read_text("VERSION", 256).strip().split(".")
+    if len(words) < 2:
+        raise ValueError(f"VERSION says '{words[0]}', which is no version")
     version = (int(words[0]), int(words[1]))
     if version not in ((2, 3), (3, 0)):
         raise ValueError(f"version {version[0]}.{version[1]} is not known (2.3 and 3.0 are)")
@@ -118,8 +129,8 @@ def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tu
             shared = _signatures(_unpacked(folder.read("recorder.cst", MOST_FILE))[0], trace)
             raw = folder.read("ug.mt", 4 * MOST_RANKS + 4)
             numbers = list(struct.unpack_from(f"<{trace.ranks}i", raw))
-            grammars = [_grammar(block) for block in _unpacked(folder.read("ug.cfg", MOST_FILE))]
-        times = folder.read("recorder.ts", MOST_FILE) if trace.version[0] > 2 else b""
+            grammars = _grammars(_unpacked(folder.read("ug.cfg", MOST_FILE)))
+        times = _Times(folder.read("recorder.ts", MOST_FILE), trace) if trace.version[0] > 2 else None
     except _DAMAGE as error:
         trace.troubles.append(f"what all ranks share cannot be read: {type(error).__name__}: {error}")
         return
@@ -132,7 +143,7 @@ def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tu
                 if trace.version[0] > 2:
                     blocks = [_unpacked(block)[0] for block in blocks]
                 signatures, grammar = _signatures(blocks[0], trace), _grammar(blocks[1])
-            stamps = folder.read(f"{rank}.ts", MOST_FILE) if trace.version[0] == 2 else _stamps(times, rank, trace)
+            stamps = folder.read(f"{rank}.ts", MOST_FILE) if times is None else times.of(rank)
             yield rank, _calls(signatures, grammar, stamps, trace)
         except _DAMAGE as error:
             if len(trace.troubles) < _MOST_TROUBLES:
@@ -146,7 +157,7 @@ def _unpacked(raw: bytes) -> list[bytes]:
     while at + _SIZES.size <= len(raw):
         packed, size = _SIZES.unpack_from(raw, at)
         at += _SIZES.size
-        if packed > len(raw) - at or size > MOST_FILE - total:
+        if packed > len(raw) - at or size > _MOST_UNPACKED - total:
             raise ValueError(f"a block says it is {packed:,} bytes long, {size:,} unpacked")
         blocks.append(zlib.decompressobj().decompress(raw[at : at + packed], max(size, 1)))
         total += size
@@ -188,11 +199,17 @@ def _signature(key: bytes, trace: RecorderTrace) -> Signature:
     raise ValueError("a signature's text is not as long as it says")
 
 
+def _grammars(blocks: list[bytes]) -> list[dict[int, list[tuple[int, int]]]]:
+    if sum(map(len, blocks)) > 8 * _MOST_SYMBOLS:
+        raise ValueError(f"grammars of more than {_MOST_SYMBOLS:,} symbols")
+    return [_grammar(block) for block in blocks]
+
+
 def _grammar(raw: bytes) -> dict[int, list[tuple[int, int]]]:
     (rules,) = struct.unpack_from("<i", raw)
     at, made = 4, {}
-    if not 0 <= rules <= len(raw):
-        raise ValueError(f"{rules} rules")
+    if not 0 <= rules <= len(raw) <= 8 * _MOST_SYMBOLS:
+        raise ValueError(f"{rules} rules in {len(raw):,} bytes")
     for _ in range(rules):
         number, symbols = struct.unpack_from("<ii", raw, at)
         at += 8
@@ -204,11 +221,17 @@ def _grammar(raw: bytes) -> dict[int, list[tuple[int, int]]]:
     return made
 
 
-def _stamps(raw: bytes, rank: int, trace: RecorderTrace) -> bytes:
-    sizes = struct.unpack_from(f"<{trace.ranks}Q", raw)
-    begin = 8 * trace.ranks + sum(sizes[:rank])
-    part = raw[begin : begin + sizes[rank]]
-    return b"".join(_unpacked(part)) if trace.compressed_times else part
+class _Times:
+    """recorder.ts: how many bytes each rank has, then these."""
+
+    def __init__(self, raw: bytes, trace: RecorderTrace) -> None:
+        self._raw, self._compressed = raw, trace.compressed_times
+        sizes = struct.unpack_from(f"<{trace.ranks}Q", raw)
+        self._ends = list(itertools.accumulate(sizes, initial=8 * trace.ranks))
+
+    def of(self, rank: int) -> bytes:
+        part = self._raw[self._ends[rank] : self._ends[rank + 1]]
+        return b"".join(_unpacked(part)) if self._compressed else part
 
 
 def _calls(
@@ -219,6 +242,10 @@ def _calls(
     made: list[tuple[Signature, float, float]] = []
     before = 0.0
     for symbol in _sequence(grammar):
+        if len(made) == _MOST_CALLS:
+            if len(trace.troubles) < _MOST_TROUBLES:
+                trace.troubles.append(f"a rank's calls beyond the first {_MOST_CALLS:,} are left out")
+            break
         stamp = next(pairs, None)
         if stamp is None:
             if len(trace.troubles) < _MOST_TROUBLES:
@@ -233,21 +260,30 @@ def _calls(
 def _sequence(grammar: dict[int, list[tuple[int, int]]]) -> Iterator[int]:
     """Signature numbers in order. Rules have negative numbers, and -1 is the first."""
     empty = _without_calls(grammar)
+    bodies = {
+        rule: [(symbol, times) for symbol, times in body if times > 0 and symbol not in empty]
+        for rule, body in grammar.items()
+    }
     stack: list[tuple[int, int, int]] = [(-1, 0, 0)]
+    calls = steps = 0
     while stack:
         rule, at, turn = stack.pop()
-        body = grammar[rule]
+        body = bodies[rule]
         while at < len(body):
             symbol, times = body[at]
-            if turn >= times or symbol in empty:
+            if turn >= times:
                 at, turn = at + 1, 0
                 continue
             turn += 1
             if symbol >= 0:
+                calls += 1
                 yield symbol
                 continue
             if len(stack) > len(grammar):
                 raise ValueError("a rule contains itself")
+            steps += 1
+            if steps > _STEPS_A_CALL * (calls + len(grammar)):
+                raise ValueError("its rules hold one another, and few calls")
             stack.append((rule, at, turn))
             stack.append((symbol, 0, 0))
             break
@@ -255,13 +291,17 @@ def _sequence(grammar: dict[int, list[tuple[int, int]]]) -> Iterator[int]:
 
 def _without_calls(grammar: dict[int, list[tuple[int, int]]]) -> set[int]:
     """Rules that make no call, however often they are repeated."""
+    holders: defaultdict[int, list[int]] = defaultdict(list)
     full: set[int] = set()
-    while True:
-        more = {
-            rule
-            for rule, body in grammar.items()
-            if rule not in full and any(times > 0 and (symbol >= 0 or symbol in full) for symbol, times in body)
-        }
-        if not more:
-            return set(grammar) - full
-        full |= more
+    for rule, body in grammar.items():
+        for symbol, times in body:
+            if times > 0 and symbol >= 0:
+                full.add(rule)
+            elif times > 0:
+                holders[symbol].append(rule)
+    waiting = list(full)
+    while waiting:
+        more = [rule for rule in holders.pop(waiting.pop(), ()) if rule not in full]
+        full.update(more)
+        waiting += more
+    return set(grammar) - full

@@ -34,7 +34,7 @@ class Written:
     last_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class _Call:
     function: int
     path: str

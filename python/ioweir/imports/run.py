@@ -79,7 +79,9 @@ def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Import
         )
     partial = list(made.partial)
     if written.left_out:
-        partial.append(f"{written.left_out:,} segments of DXT whose times, sizes or offsets cannot be are left out")
+        partial.append(
+            f"{written.left_out:,} segments of DXT whose ranks, times, sizes or offsets cannot be are left out"
+        )
     made = sums.replace_partial(made, partial)
     folder.write(SUMS_FILE, json.dumps(sums.to_json(made), default=list, allow_nan=False))
     folder.write(RUN_FILE, json.dumps(_run(log, started, max(wall_s, 0.0), written.last_s), indent=1))

@@ -33,6 +33,7 @@ VERSION: Final = 1
 _MOST_BYTES: Final = 1 << 20
 _MOST_SERIES: Final = 1000
 _KEPT_S: Final = 30 * 86400
+_LOCK_S: Final = 2.0  # another run's: writing takes milliseconds
 _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 _WRITERS: Final = re.compile(r"library|everyone|aggregators:(auto|[0-9]{1,7})")
 _LEAST, _MOST = 1e-6, 1e6
@@ -156,13 +157,23 @@ def _forget(content: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def _locked(folder: Folder) -> Any:
     """Two runs that end together do not lose each other's; a file system without locks is used without."""
+    until = time.monotonic() + _LOCK_S
     with contextlib.suppress(OSError):
-        fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while not _has_locked(folder.descriptor) and time.monotonic() < until:
+            time.sleep(0.01)
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
             fcntl.flock(folder.descriptor, fcntl.LOCK_UN)
+
+
+def _has_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -101,7 +101,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise IoweirError(f"'{path}' is no text (UTF-8)", EXIT_USAGE) from None
     try:
         content: dict[str, Any] = toml_text.loads(text)
-    except (toml_text.TOMLDecodeError, RecursionError) as error:
+    except toml_text.TOMLDecodeError as error:
         raise IoweirError(f"'{path}': {error}", EXIT_USAGE) from error
     return content
 
@@ -111,9 +111,21 @@ def _plans(section: Any, file: Path) -> list[PlanOf]:
         raise IoweirError(f"'{file}': [{_PLANS}] is a table of programs and plan files", EXIT_USAGE)
     found = []
     for program, plan in section.items():
-        if not isinstance(plan, str) or not Path(plan).expanduser().is_absolute():
+        path = _absolute(plan)
+        if path is None:
             raise IoweirError(
                 f"'{file}': [{_PLANS}] '{program}' is {plan!r}; it must be the absolute path of a plan file", EXIT_USAGE
             )
-        found.append(PlanOf(program, Path(plan).expanduser(), file))
+        found.append(PlanOf(program, path, file))
     return found
+
+
+def _absolute(plan: Any) -> Path | None:
+    """Also of `~/plan.toml`; None of a user's folder that nobody knows."""
+    if not isinstance(plan, str):
+        return None
+    try:
+        path = Path(plan).expanduser()
+    except RuntimeError:
+        return None
+    return path if path.is_absolute() else None

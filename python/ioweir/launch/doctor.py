@@ -46,6 +46,8 @@ _STATIC_MARKERS: Final = {"HDF5": "H5Fcreate", "PnetCDF": "ncmpi_create", "netCD
 _CLOCK_SOURCE: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 # Where packages that do I/O by libraries of their own lie. Of a name with a dot, the first part is imported.
 _PYTHON_QUESTION: Final = """
+import sys
+sys.path[:] = [place for place in sys.path if place]  # not what lies in the current folder
 import importlib.util as u
 for name in ('mpi4py.MPI', 'h5py', 'netCDF4', 'pnetcdf'):
     try: s = u.find_spec(name)
@@ -96,9 +98,12 @@ def examine(words: Sequence[str]) -> Examination:
         clock_source=None, findings=[],
     )  # fmt: skip
     behind = _look_at_launcher(words, result)
-    _look_at_program(behind, result)
-    _look_at_match(result)
-    _look_at_surroundings(result)
+    try:
+        _look_at_program(behind, result)
+        _look_at_match(result)
+        _look_at_surroundings(result)
+    except ValueError as error:
+        raise IoweirError(f"{error}. Is it a complete executable?") from error
     return result
 
 
@@ -225,7 +230,12 @@ def _places_of_packages(interpreter: str) -> dict[str, str]:
     """Where an interpreter has the packages of _PYTHON_QUESTION; empty for those that it does not have."""
     try:
         answer = subprocess.run(
-            [interpreter, "-c", _PYTHON_QUESTION], capture_output=True, text=True, timeout=60, check=False
+            [interpreter, "-c", _PYTHON_QUESTION],
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=60,
+            check=False,
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return {}
@@ -256,11 +266,7 @@ def _look_at_python_package(package: str, place: Path, needed: str, result: Exam
 def _look_at_binary(path: str, result: Examination) -> None:
     if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):  # noqa: PTH116 (the path is already resolved)
         _say(result, "error", f"{path} is setuid or setgid: the dynamic linker ignores LD_PRELOAD for it")
-    try:
-        found = elf.closure(path, os.environ)
-    except ValueError as error:
-        raise IoweirError(f"{error}. Is it a complete executable?") from error
-    _examine_closure(found, result)
+    _examine_closure(elf.closure(path, os.environ), result)
 
 
 def _examine_closure(found: elf.Closure | None, result: Examination) -> None:

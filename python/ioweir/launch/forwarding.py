@@ -58,6 +58,7 @@ def started(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[Ch
     try:
         with subprocess.Popen(
             words, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            errors="surrogateescape",
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, previous),  # noqa: PLW1509
         ) as process:  # fmt: skip
             child = Child(process)

@@ -166,6 +166,7 @@ def _require_sense(words: Sequence[str], ranks: int) -> None:
     done = subprocess.run(
         [*words, "--check-ranks", str(ranks)],
         env={**os.environ, "IOWEIR_DISABLE": "1"}, capture_output=True, text=True, check=False,
+        errors="surrogateescape",
     )  # fmt: skip
     if done.returncode == EXIT_USAGE:
         raise IoweirError(done.stderr.strip().removeprefix("kernel_runner: "), EXIT_USAGE)

@@ -348,32 +348,49 @@ def run(words: Sequence[str], options: Options) -> int:
     existed = options.output is not None and os.access(options.output, os.F_OK)
     anonymous = options.tracing.anonymise_key is not None
     directory = make_directory(options.output, "run" if anonymous else program, started)
-    plan_copy = copy_plan(plan_text, directory)
-    variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing, options.environment)
-    if options.auto:
-        variables |= choices.variables(options.environment)
     server = clock.start()
-    if server is not None:
-        variables[clock.VARIABLE] = server.variable()
-    shims = directory / SHIM_DIRECTORY
     try:
-        prepared = prepare(words, variables, options.environment, shims)
+        plan_copy = copy_plan(plan_text, directory)
+        variables = rank_variables(library, directory, plan_copy, options.verify, options.tracing, options.environment)
+        if options.auto:
+            variables |= choices.variables(options.environment)
+        if server is not None:
+            variables[clock.VARIABLE] = server.variable()
+        prepared = prepare(words, variables, options.environment, directory / SHIM_DIRECTORY)
         for warning in prepared.warnings:
             _say(warning)
         content = _run_content(words, options, prepared, started)
         write_json(directory / RUN_FILE, content)
         ended = execute(prepared, server, guarded=options.guarded)
-    except IoweirError:
+    except (IoweirError, OSError) as error:
+        _clear(directory, existed)
+        if isinstance(error, IoweirError):
+            raise
+        raise IoweirError(
+            f"{error.filename or directory}: {error.strerror}; nothing was started", EXIT_NOT_STARTED
+        ) from error
+    try:
+        _write_end(directory, content, ended, anonymous and plan_copy is not None)
+    except OSError as error:
+        # A full disk, or the program has removed it: its exit code is its own all the same.
+        _say(f"the trace in {directory} is not finished: {error.strerror or error}")
+    return _conclude(directory, ended, options, program)
+
+
+def _clear(directory: Path, existed: bool) -> None:
+    with contextlib.suppress(OSError):
         with Folder.open(directory, own=True) as folder:
             for name in folder.names():
                 folder.remove_tree(name)
         if not existed:
             directory.rmdir()
-        raise
+
+
+def _write_end(directory: Path, content: dict[str, Any], ended: Ended, remove_plan: bool) -> None:
     with Folder.open(directory, own=True) as folder:
         folder.remove_tree(SHIM_DIRECTORY)
         nodes = sorted(name for name in folder.names() if fnmatch.fnmatch(name, NODE_FILES))
-        if anonymous and plan_copy is not None:
+        if remove_plan:
             folder.remove(PLAN_FILE)  # its patterns are names of files
     content |= {
         "state": "ended",
@@ -384,7 +401,6 @@ def run(words: Sequence[str], options: Options) -> int:
         "nodes": nodes,
     }
     write_json(directory / RUN_FILE, content)
-    return _conclude(directory, ended, options, program)
 
 
 def copy_plan(text: str | None, directory: Path) -> Path | None:
@@ -467,14 +483,14 @@ def _first_report(directory: Path, options: Options) -> Report | None:
         result.findings = found.findings
         # Where the directory lies now is a name like any other.
         write_json(directory / REPORT_FILE, replace(result, trace=directory.name) if anonymous else result)
-    except (IoweirError, OSError) as error:
-        _say(f"the trace cannot be reported: {error}")
+    except (IoweirError, OSError, MemoryError) as error:
+        _say(f"the trace cannot be reported: {str(error) or 'there is not enough memory'}")
         return None
     if options.compress and not is_compressed:
         _compress(directory, trace)
     if not options.quiet:
         for line in (*report_text.summary(result), "", *text.short(found, shown(directory))):
-            print(plain_text.line(line), file=sys.stderr)
+            plain_text.say(line)
     return result
 
 
@@ -512,4 +528,4 @@ def shown(directory: Path) -> str:
 
 
 def _say(text: str) -> None:
-    print(plain_text.line(f"ioweir: {text}"), file=sys.stderr, flush=True)
+    plain_text.say(f"ioweir: {text}")

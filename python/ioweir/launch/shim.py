@@ -101,12 +101,11 @@ def main(arguments: list[str]) -> None:
                 server.serve_beside_launcher()
         real, rewritten, environment = real_command(library, preload, shim, rest, variables)
         for warning in rewritten.warnings:
-            print(plain_text.line(f"ioweir: {warning}"), file=sys.stderr)
-        sys.stderr.flush()
+            plain_text.say(f"ioweir: {warning}")
         os.execve(real, rewritten.words, environment)
     except IoweirError as error:
-        print(plain_text.line(f"ioweir: {error}"), file=sys.stderr)
+        plain_text.say(f"ioweir: {error}")
         sys.exit(error.exit_code)
     except OSError as error:
-        print(plain_text.line(f"ioweir: {Path(shim).name}: cannot be started: {error.strerror}"), file=sys.stderr)
+        plain_text.say(f"ioweir: {Path(shim).name}: cannot be started: {error.strerror}")
         sys.exit(EXIT_NOT_EXECUTABLE)

@@ -29,6 +29,8 @@ _UNITS: Final = {
     "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 }  # fmt: skip
 _SIZE: Final = re.compile(r"\s*(\d+)\s*([A-Za-z]*)\s*")
+_MOST_DIGITS: Final = 64
+"""Are enough to be too many: Python reads no number of thousands."""
 # One chunk of the trace file for each of a few threads; below that every chunk is a switch of chunks.
 SMALLEST_BUFFER: Final = 256 * 2**10
 # Twice what a node's file takes before its first event.
@@ -107,7 +109,7 @@ def parse_bytes(option: str, text: str, smallest: int) -> int:
             f"Units are {', '.join(name for name in _UNITS if name)}",
             EXIT_USAGE,
         )
-    size = int(number) * _UNITS[unit]
+    size = int(number[:_MOST_DIGITS]) * _UNITS[unit]
     if size < smallest:
         raise IoweirError(f"{option}: '{text}' is too small; the least is {smallest} bytes", EXIT_USAGE)
     if size >= 2**63:

@@ -258,7 +258,7 @@ class _State:
             times = [[float(one) for one in found["seconds"][way.name]] for way in ways]
             if not all(0 < one < 1e9 for each in times for one in each):
                 return 0
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return 0
         for way, seconds in zip(ways, times, strict=True):
             way.seconds = seconds
@@ -277,7 +277,9 @@ def _key(asked: tune.Options, how: replay_run.Options, ways: Sequence[Way]) -> s
     """Of what is measured: other plans, another trace or place are another measurement."""
     assert asked.trace is not None
     words = [str(asked.trace.resolve()), str(how.directory.resolve()), how.think, str(how.mpi), str(how.seed)]
-    return hashlib.sha256("\0".join([*words, *(way.text for way in ways)]).encode()).hexdigest()
+    return hashlib.sha256(
+        "\0".join([*words, *(way.text for way in ways)]).encode("utf-8", "surrogateescape")
+    ).hexdigest()
 
 
 class _Measuring:

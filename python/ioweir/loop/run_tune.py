@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import plain_text, units
+from ioweir.base import plain_text, processes, units
 from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import run as launch_run
 from ioweir.launch import wrappers
@@ -61,7 +60,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     plan = folder / PLAN
     try:
         result = _planned(folder, options)
-    except IoweirError as error:
+    except (IoweirError, OSError) as error:
         _say(f"no plan can be looked for: {error}")
         return code
     if not options.quiet:
@@ -78,7 +77,11 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     if code != EXIT_OK:
         _say(f"the program ended with {code} under the plan; without it with 0. Do not use {plan}")
         return code
-    for line in verdict(folder, expected, MEASURED if options.measure else PREDICTED):
+    try:
+        lines = verdict(folder, expected, MEASURED if options.measure else PREDICTED)
+    except (IoweirError, OSError) as error:
+        lines = [f"no verdict: {error}"]
+    for line in lines:
         _say(line)
     return code
 
@@ -146,9 +149,7 @@ def _seconds(directory: Path) -> tuple[float, float]:
 
 def _traced(words: Sequence[str], output: Path, more: Sequence[str]) -> int:
     """The program's exit code. It has this process's streams; signals are handed on to it."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "ioweir", "run", "--quiet", "-o", str(output), *more, "--", *words]
-    ) as child:
+    with subprocess.Popen(processes.ioweir("run", "--quiet", "-o", str(output), *more, "--", *words)) as child:
         previous: dict[Any, Any] = {}
         try:
             for number in _FORWARDED:
@@ -165,4 +166,4 @@ def _traced(words: Sequence[str], output: Path, more: Sequence[str]) -> int:
 
 
 def _say(text: str) -> None:
-    print(plain_text.line(f"ioweir: {text}"), file=sys.stderr, flush=True)
+    plain_text.say(f"ioweir: {text}")

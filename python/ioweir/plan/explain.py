@@ -52,6 +52,10 @@ def explain(options: Options) -> dict[str, Any]:
     """The explanation as one object; writes the picture where one is wanted."""
     if (options.kernel is None) == (options.trace is None):
         raise IoweirError("explain needs one access pattern: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
+    if options.trace is not None and options.settings:
+        raise IoweirError(f"{options.settings[0]}: parameters are a kernel's; name it with --kernel", EXIT_USAGE)
+    if options.trace is not None and options.ranks is not None:
+        raise IoweirError(f"--ranks {options.ranks}: the trace has its own; leave it out", EXIT_USAGE)
     picture.check_name("--picture", options.picture)
     text = read_plan(options.plan)
     result = _of_kernel(text, options) if options.kernel is not None else _of_trace(text, options)
@@ -192,6 +196,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     loaded = reader.read(options.trace)
     if loaded.unreadable:
         raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
+    ranks = pattern.all_ranks_of(loaded)
     files = pattern.patterns(loaded)
     chosen = _file_of_trace(files, text, rules, options)
     index = rule_for(options.plan, text, chosen.path)
@@ -210,7 +215,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     reads = options.reads or "read" in call.function
     nodes = len({process.host for process in loaded.processes if process.rank >= 0})
     striping = _striping(rules[index], options)
-    extents = [call.extents(rank) for rank in range(pattern.ranks_of(loaded))]
+    extents = [call.extents(rank) for rank in range(ranks)]
     if None in extents:
         raise IoweirError(
             f"--call {options.call}: rank {extents.index(None)} asks for more than {pattern.MOST_EXTENTS} pieces, "

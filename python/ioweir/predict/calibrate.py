@@ -6,14 +6,13 @@ Lives here: options, which figures are free, the machine file, text. Not here: t
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import units
+from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import cases as case_files
@@ -260,7 +259,7 @@ def _number(key: str, value: float) -> str:
 
 
 def _text(text: str) -> str:
-    return json.dumps(text)
+    return toml_text.quoted(text)
 
 
 # ---------------------------------------------------------------------------------------------------------------- text

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EVERYONE: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
 SEED: Final = 1
 _MOST_RUNS: Final = 64 << 20
+_MOST_NUMBER: Final = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,10 @@ def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCas
         plan, targets = str(row.get("plan", EVERYONE)), tuple(map(int, row.get("targets", [])))
         seconds = {name: _seconds(row[f"{name}_s"]) for name in ("write", "read") if row.get(f"{name}_s") is not None}
         slow = tuple(float(value) for value in row.get("slowdown", slowdown))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        for number in (ranks, *targets):
+            if not 0 <= number <= _MOST_NUMBER:
+                raise ValueError(f"{str(number)[:20]} ranks or targets")
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise IoweirError(
             f"{where}: not a run: {error}; give kernel, ranks, write_s or read_s, and settings, plan, targets",
             EXIT_USAGE,

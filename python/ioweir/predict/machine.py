@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _TEXTS: Final = ("name", "about")
 _TABLES: Final = ("sources", "open", "slow_targets")
 _MOST_BYTES: Final = 1 << 20
+_MOST_DIGITS: Final = 6
+"""Of a target's number."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def parse(text: str, name: str) -> Machine:
     """A machine from the text of its file; `name` for messages."""
     try:
         content = toml_text.loads(text)
-    except (toml_text.TOMLDecodeError, RecursionError) as error:
+    except toml_text.TOMLDecodeError as error:
         raise IoweirError(f"machine file '{name}' is not TOML: {error}", EXIT_USAGE) from error
     figures = dict(_numbers(content, name))
     opened = dict(_ranges(_table(content, "open", name), name))
@@ -180,7 +182,13 @@ def _ranges(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, tuple[fl
 
 def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
     for key, value in table.items():
-        if not key.isdecimal() or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        if (
+            not key.isdecimal()
+            or len(key) > _MOST_DIGITS
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+            or value <= 0
+        ):
             raise IoweirError(
                 f"machine file '{name}': slow_targets.{key} = {value!r}; write the number of a target, from 0, and "
                 "how many times as long it takes",
@@ -192,7 +200,10 @@ def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
 def _check(machine: Machine, name: str) -> None:
     """Both ends of what is open, by the simulator's own rules."""
     for share in (0.0, 1.0):
-        drawn = machine.drawn(dict.fromkeys(machine.open, share))
+        try:
+            drawn = machine.drawn(dict.fromkeys(machine.open, share))
+        except OverflowError as error:
+            raise IoweirError(f"machine file '{name}': a range in [open] has ends too far apart", EXIT_USAGE) from error
         targets = int(drawn.get("targets.count", 1))
         if machine.slow_targets and max(machine.slow_targets) >= targets:
             raise IoweirError(

@@ -278,6 +278,8 @@ def scaled(
     `recorded`: of each trace its ranks, and the calls that write and read; `dimensions`: of the program's arrays, 0:
     not known. Raises IoweirError where it is not known what would be asked for.
     """
+    if ranks > MOST_PIECES:
+        raise IoweirError(f"--ranks {ranks}: at most {MOST_PIECES:,} ranks are simulated, a piece each", EXIT_USAGE)
     recorded = sorted(recorded, key=lambda one: -one[0])
     sizes = [one[0] for one in recorded]
     try:

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ioweir.base import units
+from ioweir.base import toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan.plan_check import read_plan, rule_for
@@ -79,7 +79,9 @@ def _toml(value: Any) -> str:
     """Of what rules have: texts, numbers, switches, lists, tables."""
     if isinstance(value, dict):
         return "{ " + ", ".join(_key_lines(value)) + " }"
-    return json.dumps(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return toml_text.quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 class Program(Protocol):
@@ -217,10 +219,16 @@ def _check(options: Options) -> None:
         raise IoweirError("simulate needs one program: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
     if options.kernel is not None and options.ranks is None:
         raise IoweirError(f"--kernel {options.kernel} needs the number of ranks: --ranks N", EXIT_USAGE)
+    if options.kernel is None and options.settings:
+        raise IoweirError(f"{options.settings[0]}: parameters are a kernel's; name it with --kernel", EXIT_USAGE)
+    if options.kernel is not None and options.file is not None:
+        raise IoweirError(f"--file {options.file}: is a trace's; a kernel has one file", EXIT_USAGE)
     if options.ranks is not None and options.ranks < 1:
         raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
     if options.repeat < 1:
         raise IoweirError(f"--repeat {options.repeat}: give 1 or more", EXIT_USAGE)
+    if options.seed < 0:
+        raise IoweirError(f"--seed {options.seed}: give 0 or more", EXIT_USAGE)
     if options.api not in APIS:
         raise IoweirError(f"--api {options.api}: only {', '.join(APIS)} is simulated", EXIT_USAGE)
     if options.kernel is not None:

@@ -9,6 +9,7 @@ Lives here: axes, points, comparisons. Not here: one simulation (simulate.py), t
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -78,8 +79,8 @@ def _check(name: str, value: str) -> None:
             compiled().parse_size(value)
         except ValueError as error:
             raise IoweirError(f"--sweep buffer={value}: {error}", EXIT_USAGE) from error
-    if name in ("ranks", "targets", "files") and (not value.isdecimal() or int(value) < 1):
-        raise IoweirError(f"--sweep {name}={value}: give whole numbers from 1", EXIT_USAGE)
+    if name in ("ranks", "targets", "files") and not re.fullmatch("[1-9][0-9]{0,8}", value):
+        raise IoweirError(f"--sweep {name}={value}: give whole numbers from 1, of nine digits at most", EXIT_USAGE)
 
 
 def sweep(options: Options, axes: Sequence[Axis]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import units
+from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import kinds, simulate, workload
@@ -378,7 +378,7 @@ def _plan_text(options: Options, result: Mapping[str, Any], rules: str) -> str:
 
 def commented(lines: Sequence[str], rules: str) -> str:
     """A plan's file: why, and the rules."""
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines) + "\n" + rules
+    return "".join(f"{toml_text.comment(line)}\n" for line in lines) + "\n" + rules
 
 
 def write_plan(options: Options, text: str) -> None:

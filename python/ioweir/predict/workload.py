@@ -102,6 +102,7 @@ def loaded_whole(directory: Path) -> Trace:
         raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
     if pattern.ranks_of(loaded) == 0:
         raise IoweirError(f"{directory}: there is no MPI program in this trace; simulate takes MPI-IO calls")
+    pattern.all_ranks_of(loaded)
     return loaded
 
 

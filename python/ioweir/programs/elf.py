@@ -12,9 +12,9 @@ import subprocess
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from elftools.common.exceptions import ELFError
+from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 
 from ioweir.base.guarded_files import open_named
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 _MAGIC = b"\x7fELF"
 _SYMBOL_64 = struct.Struct("<IBBHQQ")
+DAMAGE: Final = (
+    ELFError, DWARFError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
+    TypeError, ValueError, struct.error,
+)  # fmt: skip
+"""What pyelftools raises at tables that lead nowhere, besides OSError of places that no file has."""
 _DEFAULT_DIRECTORIES = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
@@ -68,11 +73,11 @@ def is_elf(path: str) -> bool:
 @lru_cache(maxsize=512)
 def read(path: str) -> Binary:
     """Read one ELF file; ValueError when it is damaged."""
-    try:
-        with open_named(path) as file:
+    with open_named(path) as file:
+        try:
             return _read(path, ELFFile(file))
-    except (ELFError, struct.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a readable ELF file: {error}") from error
+        except (OSError, *DAMAGE) as error:
+            raise ValueError(f"{path}: not a readable ELF file: {error}") from error
 
 
 def _read(path: str, elf: Any) -> Binary:
@@ -130,7 +135,9 @@ def cached_libraries() -> dict[str, list[str]]:
     """What ld.so's cache holds: soname to paths."""
     for tool in ("ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"):
         try:
-            listing = subprocess.run([tool, "-p"], capture_output=True, text=True, check=False, timeout=30).stdout
+            listing = subprocess.run(
+                [tool, "-p"], capture_output=True, text=True, errors="surrogateescape", check=False, timeout=30
+            ).stdout
         except (OSError, subprocess.TimeoutExpired):
             continue
         result: dict[str, list[str]] = {}

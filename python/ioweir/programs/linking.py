@@ -136,7 +136,9 @@ def kind_of_libraries(sonames: Iterable[str]) -> tuple[str, str] | None:
 
 def _said(*words: str) -> str:
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=30, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", check=False, timeout=30, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout + done.stderr

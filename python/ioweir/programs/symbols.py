@@ -18,11 +18,11 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
 from ioweir.base.guarded_files import open_named
+from ioweir.programs.elf import DAMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +69,7 @@ def build_id(path: str) -> str | None:
                     for note in section.iter_notes():
                         if note["n_type"] == "NT_GNU_BUILD_ID":
                             return str(note["n_desc"])
-    except (OSError, ELFError):
+    except (OSError, *DAMAGE):
         return None
     return ""
 
@@ -195,10 +195,10 @@ def read_tables(path: str, addresses: Sequence[int]) -> dict[int, Chain]:
                 if lines is not None:
                     try:
                         chain = lines.at(address, symbol)
-                    except (DWARFError, KeyError, ValueError):
+                    except DAMAGE:
                         chain = ()
                 found[address] = chain or (Location(symbol),)
-    except (OSError, ELFError, DWARFError):
+    except (OSError, *DAMAGE):
         return found
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base.units import gaps
 from ioweir.errors import IoweirError
 from ioweir.programs import linking
 from ioweir.replay import groups, names, order
@@ -85,6 +86,10 @@ def of_trace(trace: Trace, count: int, what: str) -> Recorded:
 
 def _processes(trace: Trace, count: int, what: str) -> list[list[int]]:
     """Of each rank its process images, in order of time: a script may start several programs one after another."""
+    missing = gaps({process.rank for process in trace.processes}, count)
+    if missing:
+        lacking = sum(last - first + 1 for first, last in missing)
+        raise IoweirError(f"{what}: nothing is known of rank {missing[0][0]} ({lacking} of {count} ranks are missing)")
     found: list[list[int]] = [[] for _ in range(count)]
     sizes = set()
     for index in sorted(range(len(trace.processes)), key=lambda one: trace.processes[one].start_ns):
@@ -97,11 +102,6 @@ def _processes(trace: Trace, count: int, what: str) -> list[list[int]]:
         raise IoweirError(
             f"{what}: MPI programs of {', '.join(str(size) for size in sorted(sizes))} ranks are in this trace; replay "
             "takes programs of one number of ranks. Record each by itself"
-        )
-    missing = [rank for rank, images in enumerate(found) if not images]
-    if missing:
-        raise IoweirError(
-            f"{what}: nothing is known of rank {missing[0]} ({len(missing)} of {count} ranks are missing)"
         )
     return found
 

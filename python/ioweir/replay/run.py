@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import plain_text, units
+from ioweir.base import plain_text, processes, units
 from ioweir.base.guarded_files import Folder
 from ioweir.base.new_folder import new_folder
 from ioweir.errors import EXIT_USAGE, IoweirError
@@ -195,9 +195,8 @@ class Prepared:
             if output is None:
                 output = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-replay-"))) / "trace"
             plan = [] if options.plan is None else ["--plan", str(options.plan)]
-            return _executed(
-                [sys.executable, "-m", "ioweir", "run", "--quiet", "-o", str(output), *plan, "--", *words]
-            ) | {"trace": str(options.output) if options.output else None}
+            done = _executed(processes.ioweir("run", "--quiet", "-o", str(output), *plan, "--", *words))
+            return done | {"trace": str(options.output) if options.output else None}
 
 
 def _executed(words: Sequence[str]) -> dict[str, Any]:

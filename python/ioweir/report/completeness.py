@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.spec_names import LAYERS
-from ioweir.base.units import number_list
+from ioweir.base.units import gaps, number_list, run_list
 from ioweir.report import chosen, engine_work, first_lines, other_form, verification, weighed
 from ioweir.report.model import Checked, Noted, PassedThrough, Plan
 from ioweir.trace.paths import clean_path
@@ -59,9 +59,9 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
         reasons.append(
             f"a sample of {sampled['ranks_written']:,} of {sampled['ranks']:,} simulated ranks, numbered anew"
         )
-    missing = set(range(who.unit_count)) - {p.rank for p in ranks.values()} if who.has_ranks else set()
+    missing = gaps({p.rank for p in ranks.values()}, who.unit_count) if who.has_ranks else []
     if missing:
-        reasons.append(f"left no trace: {number_list(missing)} of {who.unit_count}")
+        reasons.append(f"left no trace: {run_list(missing)} of {who.unit_count}")
     reasons.extend(dict.fromkeys(f"{n.code}: {n.text or n.path}" for n in trace.notes if n.code in _PARTIAL_NOTES))
     reasons.extend(_run_reasons(trace))
     return reasons

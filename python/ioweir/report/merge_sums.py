@@ -6,15 +6,14 @@ Nodes are independent of each other: a job may let each node add up its own even
 from __future__ import annotations
 
 import os
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from ioweir.base import json_text
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.new_folder import new_folder, require_empty
+from ioweir.base.processes import workers
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.report import node_end
@@ -106,7 +105,7 @@ def _is_asked_for(name: str, hosts: Sequence[str] | None) -> bool:
 def _all(work: Sequence[tuple[str, str]], jobs: int) -> list[node_sums.NodeSums | None]:
     if jobs == 1 or len(work) < 2:
         return [_of_node(one) for one in work]
-    with ProcessPoolExecutor(min(jobs, len(work), 4 * (os.cpu_count() or 1)), mp_context=get_context("spawn")) as pool:
+    with workers(min(jobs, len(work), 4 * (os.cpu_count() or 1))) as pool:
         return list(pool.map(_of_node, work))
 
 

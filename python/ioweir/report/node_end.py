@@ -6,13 +6,12 @@ Reports of very many nodes then read no event (trace/node_sums.py). One node's r
 from __future__ import annotations
 
 import os
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import COMPRESSED_SUFFIX
+from ioweir.base.processes import workers
 from ioweir.errors import IoweirError
 from ioweir.report import completeness
 from ioweir.trace import attribute, compressed, node_sums, reader
@@ -31,7 +30,7 @@ def end_nodes(directory: Path, names: Sequence[str], *, compress: bool) -> list[
     work = [(directory, name, compress) for name in names]
     jobs = min(len(os.sched_getaffinity(0)), len(work))
     try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        with workers(jobs) as pool:
             return [f"{name}: {why}" for name, why in zip(names, pool.map(_end_node, work), strict=True) if why]
     except (OSError, BrokenProcessPool) as error:
         return [f"the nodes' events are not added up: {error}"]

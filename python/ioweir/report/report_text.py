@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager
 from io import StringIO
 from typing import IO, TYPE_CHECKING
@@ -44,12 +45,13 @@ def console_for(stream: IO[str]) -> Iterator[Console]:
     """A console that never cuts figures off: as wide as the terminal, or wide and plain where there is none."""
     if stream.isatty():
         # Colours are written by escape sequences; what stands in the text has been made harmless before.
-        yield Console(file=raw(stream), highlight=False)
+        yield Console(file=raw(stream), highlight=False, emoji=False)
         return
     # Tables are padded with blanks; into a file or a log they go without those.
     lines = StringIO()
-    width = int(os.environ.get("COLUMNS", "0") or 0)
-    yield Console(file=lines, highlight=False, width=max(width, _PLAIN_WIDTH), color_system=None)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if re.fullmatch("[0-9]{1,4}", columns) else 0
+    yield Console(file=lines, highlight=False, emoji=False, width=max(width, _PLAIN_WIDTH), color_system=None)
     stream.writelines(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
 
 

@@ -37,9 +37,11 @@ BY: Final = ("file", "target", "rank")
 OPS: Final = {"write": ("write", "sync"), "read": ("read",)}
 """What counts: of writes also the waiting for the storage (fsync and its like)."""
 BINS: Final = 200
+MOST_BINS: Final = 10_000
 TEXT_BINS: Final = 60
 MOST_ROWS: Final = 64
 SHADES: Final = " .:-=+*#%@"
+_MOST_DIGITS: Final = 255
 _TRACER: Final = 3
 """Origin of calls that ioweir makes to verify; they are no I/O of the run."""
 _PART: Final = re.compile(r"(?P<folder>.*)/\.ioweir-(?P<id>[0-9a-f]{32})(?P<rest>[./].*)")
@@ -271,8 +273,8 @@ def timeline(directory: Path, options: Options) -> Timeline:
         raise IoweirError(f"--by {options.by}: one of {', '.join(BY)}", EXIT_USAGE)
     if options.op not in OPS:
         raise IoweirError(f"--op {options.op}: one of {', '.join(OPS)}", EXIT_USAGE)
-    if not 1 <= options.bins <= 10_000:
-        raise IoweirError(f"--bins {options.bins}: 1 to 10000 columns", EXIT_USAGE)
+    if not 1 <= options.bins <= MOST_BINS:
+        raise IoweirError(f"--bins {options.bins}: 1 to {MOST_BINS} columns", EXIT_USAGE)
     picture.check_name("--picture", options.picture)
     trace = load(directory)
     result = of_trace(trace, options)
@@ -326,8 +328,8 @@ def evenness(times_s: Iterable[float]) -> tuple[float | None, float | None]:
 
 def as_people_count(name: str) -> list[str | int]:
     """A key to sort names by. Example: "t10" -> ["t", 10, ""], so that it comes behind "t9"."""
-    # Texts and numbers in turn, beginning with a text.
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    # Texts and numbers in turn, beginning with a text. Python reads no number of thousands of digits.
+    return [int(part[-_MOST_DIGITS:]) if at % 2 else part for at, part in enumerate(re.split(r"(\d+)", name))]
 
 
 # ------------------------------------------------------------------------------------------------------------- text

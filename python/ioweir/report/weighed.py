@@ -39,7 +39,7 @@ def rows(trace: Trace) -> list[WeighedKind]:
 
 def lines(weighed: Sequence[WeighedKind]) -> list[str]:
     """One line for what was left to the library, most calls first, and one for what the plan made slower."""
-    timed = [row for row in weighed if row.library_s > 0]
+    timed = [row for row in weighed if row.library_s > 0 and row.engine_s > 0]
     left = sorted((row for row in timed if row.chosen == LIBRARY and row.left), key=lambda row: -row.left)
     slower = sorted((row for row in timed if row.chosen == PLAN), key=lambda row: row.library_s / row.engine_s)
     return [

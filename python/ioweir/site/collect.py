@@ -5,16 +5,16 @@ Not here: what is kept of a run (rows.py), how (store.py).
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
-import multiprocessing
 import os
 import time
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.locate import RUN_FILE
+from ioweir.base.processes import workers
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.site import rows
 from ioweir.trace.compressed import node_files
@@ -84,13 +84,12 @@ def _read(some: Sequence[tuple[Path, str]], jobs: int) -> Iterator[tuple[Path, r
         for path, key in some:
             yield path, _one(path, key)
         return
-    # "spawn": threads of numpy and pyarrow do not outlive a fork.
-    with concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    with workers(min(jobs, len(some))) as pool:
         waiting = [(path, key, pool.submit(_one, path, key)) for path, key in some]
         for path, _, future in waiting:
             try:
                 yield path, future.result()
-            except concurrent.futures.process.BrokenProcessPool:
+            except BrokenProcessPool:
                 yield path, "a process that read traces was ended; `ioweir report` on each of the traces says more"
 
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base.guarded_files import Folder, UnsafeFileError
+from ioweir.base.guarded_files import MOST_TEXT, Folder, UnsafeFileError, loads_bounded
 from ioweir.base.new_folder import folder_at
 from ioweir.errors import EXIT_USAGE, IoweirError
 
@@ -86,7 +86,7 @@ class Store:
         """The store at a path. IoweirError: there is none."""
         folder = _opened(path)
         try:
-            said = json.loads(folder.read_text(DESCRIPTION))
+            said = loads_bounded(folder, DESCRIPTION, MOST_TEXT)
             version, secret = said["site_version"], str(said["secret"])
         except FileNotFoundError:
             raise IoweirError(

@@ -97,7 +97,7 @@ def of(tables: Tables, since: str | None = None, until: str | None = None, user:
     first, last = day(since, "--since"), day(until, "--until")
     if first is not None:
         runs = runs.filter(pc.greater_equal(runs.column("started"), first))
-    if last is not None:
+    if last is not None and last.date() < datetime.date.max:
         runs = runs.filter(pc.less(runs.column("started"), last + datetime.timedelta(days=1)))
     if user is not None:
         runs = runs.filter(pc.equal(runs.column("user"), user))

@@ -65,11 +65,11 @@ def probe(path: Path, options: Options, threshold: float | None, cache: str | No
         described = compiled().describe_targets(str(path))
         share = compiled().default_threshold if threshold is None else threshold
         keep_s = 0.0 if cache is None else duration(cache)
-        stored = _cache_file(described, options, share)
-        found = _cached(stored, keep_s)
+        stored = _cache_file(described, options, share) if keep_s > 0 else None
+        found = _cached(stored, keep_s) if stored is not None else None
         if found is None:
             found = _measure(path, options, share)
-            if keep_s > 0:
+            if stored is not None:
                 _keep(stored, found)
         return _chosen(described, found, options, share, path)
     except ValueError as error:
@@ -123,7 +123,10 @@ def _cache_file(described: Mapping[str, Any], options: Options, threshold: float
     """One file for these targets, probed in this way from this machine."""
     places = [(row["name"], row["directory"]) for row in described["targets"]]
     key = json.dumps([CACHE_VERSION, platform.node(), described["kind"], places, asdict(options), threshold])
-    directory = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ioweir"
+    try:
+        directory = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ioweir"
+    except RuntimeError as error:  # HOME is not set, and nobody knows the user, as in some containers
+        raise IoweirError("--cache: no home folder; set XDG_CACHE_HOME, or leave it out", EXIT_USAGE) from error
     return directory / f"probe-{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 
@@ -131,8 +134,6 @@ _MOST_CACHE: Final = 16 << 20
 
 
 def _cached(file: Path, keep_s: float) -> dict[str, Any] | None:
-    if keep_s <= 0:
-        return None
     try:
         with Folder.open(file.parent) as folder:
             found: dict[str, Any] = loads_bounded(folder, file.name, _MOST_CACHE, own=True)

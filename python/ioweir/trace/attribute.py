@@ -57,14 +57,18 @@ def attribute_processes(processes: Sequence[Process]) -> Attribution:
     roles = [Role.OUTSIDE] * len(processes)
     for index in ranks:
         roles[index] = Role.RANK
-    owner = [_owner(index, parents, processes) for index in range(len(processes))]
+    owner = _owners(parents, processes)
     for index, rank in enumerate(owner):
         if rank >= 0 and roles[index] is not Role.RANK:
             roles[index] = Role.DESCENDANT
+    walked: set[int] = set()
     for index in ranks:
-        for ancestor in _chain(index, parents):
+        ancestor = parents[index]
+        while ancestor >= 0 and ancestor not in walked:
+            walked.add(ancestor)
             if roles[ancestor] is Role.OUTSIDE:
                 roles[ancestor] = Role.ANCESTOR
+            ancestor = parents[ancestor]
     names = sorted({processes[index].rank for index in ranks})
     number = {rank: unit for unit, rank in enumerate(names)}
     units = tuple(number[rank] if rank >= 0 else -1 for rank in owner)
@@ -86,6 +90,7 @@ def _parents(processes: Sequence[Process]) -> list[int]:
     for index in sorted(range(len(processes)), key=lambda i: processes[i].start_ns):
         by_pid.setdefault((processes[index].host, processes[index].pid), []).append(index)
     by_image = {(process.host, process.image): index for index, process in enumerate(processes) if process.image}
+    starts = {key: [processes[index].start_ns for index in images] for key, images in by_pid.items()}
     parents = [-1] * len(processes)
     for (host, _), images in by_pid.items():
         for position, index in enumerate(images):
@@ -98,26 +103,28 @@ def _parents(processes: Sequence[Process]) -> list[int]:
             if previous >= 0 and processes[previous].end_ns < 0:
                 parents[index] = previous
                 continue
-            candidates = by_pid.get((host, processes[index].ppid), [])
-            starts = [processes[candidate].start_ns for candidate in candidates]
-            before = bisect_right(starts, processes[index].start_ns)
+            above = (host, processes[index].ppid)
+            candidates = by_pid.get(above, [])
+            before = bisect_right(starts.get(above, ()), processes[index].start_ns)
             if before and candidates[before - 1] != index:
                 parents[index] = candidates[before - 1]
     return parents
 
 
-def _chain(index: int, parents: Sequence[int]) -> list[int]:
-    chain: list[int] = []
-    seen = {index}
-    while (index := parents[index]) >= 0 and index not in seen:
-        seen.add(index)
-        chain.append(index)
-    return chain
+def _owners(parents: Sequence[int], processes: Sequence[Process]) -> list[int]:
+    """Of each image the rank that it is, or that the nearest rank above it is; -1 without one.
 
-
-def _owner(index: int, parents: Sequence[int], processes: Sequence[Process]) -> int:
-    """The rank that the image is, or that the nearest rank above it is; -1 without one."""
-    for candidate in (index, *_chain(index, parents)):
-        if processes[candidate].rank >= 0:
-            return processes[candidate].rank
-    return -1
+    Each is gone through once: a script may start tens of thousands one from the other, and damage makes circles.
+    """
+    owners = [process.rank if process.rank >= 0 else None for process in processes]
+    for index in range(len(processes)):
+        walked: list[int] = []
+        at = index
+        while at >= 0 and owners[at] is None:
+            owners[at] = -1  # so that a circle ends
+            walked.append(at)
+            at = parents[at]
+        found = owners[at] if at >= 0 else -1
+        for one in walked:
+            owners[one] = found
+    return [-1 if owner is None else owner for owner in owners]

@@ -31,6 +31,7 @@ MOST_RATIO: Final = 256
 """Bytes that are not in all-zero blocks, for each byte compressed: a file that claims more was made to fill memory."""
 MOST_LENGTH_RATIO: Final = 4096
 _SPARE: Final = 64 << 20
+_SMALL_SPARE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -251,10 +252,14 @@ def expanded(folder: Folder, name: str, damage: list[str]) -> Iterator[int]:
 
 
 def expand_small(folder: Folder, name: str, most: int) -> bytes:
-    """The whole of a compressed file of at most so many bytes. ValueError: it is damaged, cut off, or holds more."""
+    """The whole of a compressed file of at most so many bytes. ValueError: it is damaged, cut off, or holds more.
+
+    More is also what no such file holds for its size: of text that is read into objects a few bytes would fill memory.
+    """
     import zstandard  # noqa: PLC0415
 
     content = folder.read(name, most)
+    most = min(most, MOST_RATIO * len(content) + _SMALL_SPARE)
     try:
         reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(content)
         expanded = reader.read(most + 1)

@@ -241,16 +241,17 @@ def from_json(content: Any) -> Counted:
             files=files,
             counts=counts,
             busiest_s=_real(content["busiest_s"]),
-            busiest=int(content["busiest"]),
-            tables={
-                str(name): Table(tuple(map(str, table["names"])), tuple(tuple(row) for row in table["rows"]))
-                for name, table in content["tables"].items()
-            },
+            busiest=_rank(content["busiest"]),
+            tables={str(name): _table(table, len(files)) for name, table in content["tables"].items()},
             targets=tuple(
-                Target(_whole(one["file"], len(files)), int(one["stripe_bytes"]), tuple(map(int, one["targets"])))
+                Target(
+                    _whole(one["file"], len(files) - 1),
+                    _whole(one["stripe_bytes"], _MOST),
+                    tuple(_whole(target, _MOST) for target in one["targets"]),
+                )
                 for one in content["targets"]
             ),
-            heatmaps=tuple(content["heatmaps"]),
+            heatmaps=tuple(dict(one) for one in content["heatmaps"]),
             layers=tuple(map(str, content["layers"])),
             unseen=tuple(map(str, content["unseen"])),
             partial=tuple(map(str, content["partial"])),
@@ -259,13 +260,33 @@ def from_json(content: Any) -> Counted:
         raise ValueError(f"is no ioweir sums file: {type(error).__name__}: {error}") from error
 
 
+def _table(content: Mapping[str, Any], files: int) -> Table:
+    names = tuple(map(str, content["names"]))
+    rows = []
+    for row in content["rows"]:
+        if len(row) != 2 + len(names):
+            raise ValueError(f"a row of a table has {len(row)} values, and {2 + len(names)} names")
+        rows.append((_whole(row[0], files - 1), _rank(row[1]), *map(_counter, row[2:])))
+    return Table(names, tuple(rows))
+
+
+def _counter(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1 << 64:
+        raise ValueError(f"{str(value)[:20]} is no counter")
+    return value
+
+
+def _rank(value: Any) -> int:
+    return _whole(int(value) + 1, MOST_RANKS) - 1
+
+
 def _counts(row: Mapping[str, Any], files: int) -> Counts:
     slot_of(row["layer"], row["op"])  # KeyError of layers and operations that there are not
     return Counts(
         layer=row["layer"],
         op=row["op"],
-        file=_whole(row["file"], files),
-        rank=int(row["rank"]),
+        file=_whole(row["file"], files - 1),
+        rank=_rank(row["rank"]),
         calls=_whole(row["calls"], _MOST),
         failed=_whole(row.get("failed", 0), _MOST),
         bytes=_whole(row["bytes"], _MOST),
@@ -278,10 +299,10 @@ def _counts(row: Mapping[str, Any], files: int) -> Counts:
     )
 
 
-def _whole(value: Any, below: int) -> int:
+def _whole(value: Any, most: int) -> int:
     number = int(value)
-    if not 0 <= number <= below:
-        raise ValueError(f"{number} cannot be here")
+    if not 0 <= number <= most:
+        raise ValueError(f"{str(number)[:20]} cannot be here")
     return number
 
 

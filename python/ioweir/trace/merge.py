@@ -126,7 +126,11 @@ class Merger:
             [who.unit_names[unit] if who.has_ranks and unit >= 0 else -1 for unit in who.units] or [-1], dtype=np.int32
         )
         self._pid = np.array([process.pid for process in trace.processes] or [0], dtype=np.uint32)
-        self._host = np.array([trace.hosts.index(process.host) for process in trace.processes] or [0], dtype=np.int16)
+        number = {host: at for at, host in enumerate(trace.hosts)}
+        self._host = np.array(
+            [number[process.host] for process in trace.processes] or [0],
+            dtype=np.int16 if len(number) <= np.iinfo(np.int16).max else np.int32,
+        )
         size = max((function.id for function in trace.functions), default=0) + 1
         self._layer, self._op = np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.int8)
         for function in trace.functions:

@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base.guarded_files import loads
 from ioweir.base.spec_names import LAYERS, OPS
 from ioweir.errors import IoweirError
 from ioweir.trace import attribute, compressed
@@ -129,7 +130,7 @@ def names_in(names: Iterable[str]) -> list[str]:
 
 def read(folder: Folder, name: str) -> NodeSums:
     """A sums file; ValueError says what cannot be, OSError why it cannot be read."""
-    content = json.loads(compressed.expand_small(folder, name, MOST_BYTES))
+    content = loads(compressed.expand_small(folder, name, MOST_BYTES).decode("utf-8"))
     if not isinstance(content, dict) or content.get("node_sums_version") != VERSION:
         raise ValueError(f"has no node_sums_version {VERSION}")
     try:

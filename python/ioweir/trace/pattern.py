@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base.units import gaps, run_list
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -73,6 +74,18 @@ def file_named(paths: Collection[str], wanted: str) -> str:
 def ranks_of(trace: Trace) -> int:
     """The size of MPI_COMM_WORLD."""
     return max((process.ranks for process in trace.processes if process.rank >= 0), default=0)
+
+
+def all_ranks_of(trace: Trace) -> int:
+    """The same where each rank has left a trace: what others moved is not known, and would be taken for nothing."""
+    count = ranks_of(trace)
+    missing = gaps({process.rank for process in trace.processes}, count)
+    if missing:
+        raise IoweirError(
+            f"calls of all ranks are needed, and {run_list(missing, most=4)} of {count:,} left no trace: record the "
+            "program anew"
+        )
+    return count
 
 
 def patterns(trace: Trace) -> dict[str, FilePattern]:

@@ -94,8 +94,7 @@ RULE = Rule(
     layer="MPI-IO",
     order=40,
     definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
-    "calls, or in "
-    "POSIX calls that gather pieces (writev and its like), which Open MPI hands the pieces to unpacked. Of "
+    "calls, or in POSIX calls that gather pieces (writev and its like). Open MPI hands pieces to those unpacked. Of "
     "independent calls "
     "a rank's own POSIX calls are taken off, of collective ones those of any rank.",
     source="Ching et al. 2003 (noncontiguous I/O: memory and file)",

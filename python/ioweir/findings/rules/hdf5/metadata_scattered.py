@@ -199,7 +199,7 @@ METADATA = Rule(
     layer="HDF5",
     order=28,
     definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data, or beside 16 "
-    "times as much data (in H5Fclose requests of under 64 KiB); or 64 or more calls of a rank about groups, data sets, "
+    "times as much data; in H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank about groups, data sets, "
     "attributes and "
     "types. The seconds are those of all such calls: HDF5 keeps the notes of each object in memory first (its metadata "
     "cache), and that work goes with the object.",

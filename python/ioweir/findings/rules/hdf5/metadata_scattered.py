@@ -199,10 +199,9 @@ METADATA = Rule(
     layer="HDF5",
     order=28,
     definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data, or beside 16 "
-    "times as much data; in H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank about groups, data sets, "
-    "attributes and "
-    "types. The seconds are those of all such calls: HDF5 keeps the notes of each object in memory first (its metadata "
-    "cache), and that work goes with the object.",
+    "times as much data; in H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank about groups, data "
+    "sets, attributes and types. The seconds are those of all such calls: HDF5 keeps the notes of each object in "
+    "memory first (its metadata cache), and that work goes with the object.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(
         MANY_WHY,

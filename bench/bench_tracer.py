@@ -59,8 +59,8 @@ TABLE3 = """\
 ## RIOT's Table 3
 
 Seconds for a hundred operations over five files by two ranks, without tracing, with POSIX calls traced, and
-with MPI-IO and POSIX calls traced (Wright et al. 2013, section 5.1, there at 24 to 128 ranks on parallel file
-systems). An overhead is real where its interval leaves out 0."""
+with MPI-IO and POSIX calls traced. (Wright et al. 2013, section 5.1, have 24 to 128 ranks on parallel file
+systems.) An overhead is real where its interval leaves out 0."""
 
 
 def cost(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:

@@ -33,12 +33,11 @@ GLOSSARY = "docs/reference/glossary.md"
 # A colon and a semicolon end a thought, too. Not those of a short form, a figure or a file name.
 SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bal)[.:;?!](?=[\s)\"]|$)")
 # Capitals and digits, in the plural, too: ABI, XXH64, OSTs. Not a part of a name or a path.
-ABBREVIATION = re.compile(r"(?<![\w/.-])(?P<word>[A-Z][A-Z0-9]+)s?(?![\w/])")
+ABBREVIATION = re.compile(r"(?<![\w/.-])(?P<word>[A-Z][A-Z0-9]+)s?(?![\w/]|\.\w)")
 # What stands for a span of code: one word, which a reader takes in at a glance.
 CODE = "code"
 # The next block may break the rules, for the reason that is given.
 EXCEPTION = re.compile(r"<!--\s*prose:\s*(?P<reason>.*?)\s*-->", re.DOTALL)
-IGNORED = {"fence", "code_block"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,15 @@ class Limits:
     cell_words: int
 
 
+@dataclass
+class Exempt:
+    """The block behind a comment may break the rules; `needed` once it does."""
+
+    line: int
+    reason: str
+    needed: bool = False
+
+
 @dataclass(frozen=True)
 class Block:
     """A paragraph, a heading, a point of a list or a cell, without its marks."""
@@ -56,17 +64,16 @@ class Block:
     line: int
     text: str
     is_cell: bool
-    bold: tuple[str, ...] = ()
+    exempt: Exempt | None = None
 
 
 @dataclass
-class Exempt:
-    """Blocks that may break the rules; `needed` once one does."""
+class Page:
+    """What is read of a page, its exceptions, and the words in its code."""
 
-    line: int
-    reason: str
     blocks: list[Block] = field(default_factory=list)
-    needed: bool = False
+    exempt: list[Exempt] = field(default_factory=list)
+    in_code: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -146,30 +153,31 @@ def newest_section(text: str) -> str:
     return text[: starts[1]] if len(starts) > 1 else text
 
 
-def blocks_of(text: str) -> tuple[list[Block], list[Exempt]]:
-    """All blocks of a page, and which of them are exempt."""
-    blocks: list[Block] = []
-    exempt: list[Exempt] = []
+def read(text: str) -> Page:
+    """The parts of a page."""
+    page = Page()
     waiting: Exempt | None = None
     level_of_waiting, is_cell = 0, False
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         line = token.map[0] + 1 if token.map else 0
         if token.type == "html_block" and (found := EXCEPTION.search(token.content)):
             waiting, level_of_waiting = Exempt(line, found["reason"]), token.level
-            exempt.append(waiting)
+            page.exempt.append(waiting)
         elif token.type in {"td_open", "th_open"}:
             is_cell = True
         elif token.type in {"td_close", "th_close"}:
             is_cell = False
         elif token.type == "inline":
-            block = Block(line, text_of(token), is_cell)
-            blocks.append(block)
-            if waiting:
-                waiting.blocks.append(block)
+            page.blocks.append(Block(line, text_of(token), is_cell, waiting))
+        if token.type in {"fence", "code_block"}:
+            page.in_code.update(re.findall(r"\w+", token.content))
+        for child in token.children or []:
+            if child.type == "code_inline":
+                page.in_code.update(re.findall(r"\w+", child.content))
         # The exception ends with the block behind it, however many points or cells that has.
         if waiting and token.nesting == -1 and token.level == level_of_waiting:
             waiting = None
-    return blocks, exempt
+    return page
 
 
 def offences_of(block: Block, limits: Limits, avoid: Mapping[str, str]) -> Iterator[str]:
@@ -204,28 +212,33 @@ def is_explained(word: str, page: str) -> bool:
     )
 
 
+def unexplained(text: str, page: str, in_code: set[str], rules: Rules, glossary: frozenset[str]) -> Iterator[str]:
+    """Abbreviations that a reader is not told of. A word that stands in the page's code is a name of that code's."""
+    for match in ABBREVIATION.finditer(text):
+        word = match["word"]
+        if word in in_code or word in glossary or word in rules.names or is_explained(word, page):
+            continue
+        if not any(pattern.fullmatch(word) for pattern in rules.name_patterns):
+            yield word
+
+
 def check(path: str, text: str, rules: Rules, glossary: frozenset[str]) -> list[Offence]:
     """Every offence of one page, in order of lines."""
-    blocks, exempt = blocks_of(text)
+    page = read(text)
     limits = rules.limits_of(path)
     found: list[Offence] = []
     said: set[str] = set()
-    for block in blocks:
-        exception = next((one for one in exempt if block in one.blocks), None)
+    for block in page.blocks:
         for offence in offences_of(block, limits, rules.avoid):
-            if exception:
-                exception.needed = True
+            if block.exempt:
+                block.exempt.needed = True
             else:
                 found.append(Offence(path, block.line, offence))
-        for match in ABBREVIATION.finditer(block.text):
-            word = match["word"]
-            if word in said or word in glossary or word in rules.names or is_explained(word, text):
-                continue
-            if any(pattern.fullmatch(word) for pattern in rules.name_patterns):
-                continue
-            said.add(word)
-            found.append(Offence(path, block.line, f"{word} is explained neither here nor in {GLOSSARY}"))
-    for one in exempt:
+        for word in unexplained(block.text, text, page.in_code, rules, glossary):
+            if word not in said:
+                said.add(word)
+                found.append(Offence(path, block.line, f"{word} is explained neither here nor in {GLOSSARY}"))
+    for one in page.exempt:
         if not one.reason:
             found.append(Offence(path, one.line, "an exception without a reason"))
         elif not one.needed:

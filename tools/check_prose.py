@@ -95,6 +95,7 @@ class Rules:
     limits: Limits
     looser: Mapping[str, Limits]
     avoid: Mapping[str, str]
+    terms: tuple[str, ...]
     names: frozenset[str]
     name_patterns: tuple[re.Pattern[str], ...]
     made_from: Mapping[str, str]
@@ -115,6 +116,7 @@ class Rules:
                 for page in group["pages"]
             },
             avoid=table.get("avoid", {}),
+            terms=tuple(table.get("terms", {}).get("words", [])),
             names=frozenset(" ".join(table.get("names", {}).get("words", [])).split()),
             name_patterns=tuple(re.compile(text) for text in table.get("names", {}).get("patterns", [])),
             made_from=table.get("made_from", {}),
@@ -199,6 +201,23 @@ def explained_in(glossary: str) -> frozenset[str]:
     return frozenset(word for row in rows for word in re.findall(r"[\w-]+", row))
 
 
+def entries_of(glossary: str) -> frozenset[str]:
+    """What the first column explains, in small letters: "bandwidth, effective" is two entries."""
+    rows = re.findall(r"^\| (.+?) \|", glossary, re.MULTILINE)
+    return frozenset(entry.lower() for row in rows for entry in row.split(", "))
+
+
+def undefined_terms(page: Page, text: str, rules: Rules, entries: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Lines with the first use of a term that neither the page nor the glossary explains."""
+    for term in rules.terms:
+        name = re.escape(term)
+        if term.lower() in entries or re.search(rf"\*{name}e?s?\*", " ".join(text.split()), re.IGNORECASE):
+            continue
+        used = (block.line for block in page.blocks if re.search(rf"\b{name}e?s?\b", block.text, re.IGNORECASE))
+        if line := next(used, None):
+            yield line, term
+
+
 def is_explained(word: str, page: str) -> bool:
     """The page says what it means: "object storage target (OST)", "OST (object ...)" or a row "| OST | ...".
 
@@ -222,9 +241,10 @@ def unexplained(text: str, page: str, in_code: set[str], rules: Rules, glossary:
             yield word
 
 
-def check(path: str, text: str, rules: Rules, glossary: frozenset[str]) -> list[Offence]:
+def check(path: str, text: str, rules: Rules, glossary_page: str) -> list[Offence]:
     """Every offence of one page, in order of lines."""
     page = read(text)
+    glossary = explained_in(glossary_page)
     limits = rules.limits_of(path)
     found: list[Offence] = []
     said: set[str] = set()
@@ -238,6 +258,8 @@ def check(path: str, text: str, rules: Rules, glossary: frozenset[str]) -> list[
             if word not in said:
                 said.add(word)
                 found.append(Offence(path, block.line, f"{word} is explained neither here nor in {GLOSSARY}"))
+    for line, term in undefined_terms(page, text, rules, entries_of(glossary_page)):
+        found.append(Offence(path, line, f'"{term}" is explained neither here (as *{term}*) nor in {GLOSSARY}'))
     for one in page.exempt:
         if not one.reason:
             found.append(Offence(path, one.line, "an exception without a reason"))
@@ -261,7 +283,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     root: Path = options.root
     rules = Rules.load(options.rules)
-    glossary = explained_in((root / GLOSSARY).read_text(encoding="utf-8"))
+    glossary = (root / GLOSSARY).read_text(encoding="utf-8")
     paths = options.pages or pages(root, rules)
     offences = []
     for path in paths:

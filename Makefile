@@ -44,7 +44,7 @@
 #   make screenshots   the web report of LAMMPS, of an HDF5 checkpoint with data sieving and of a slow target, and pictures of each section in
 #                   build/screenshots (two minutes; needs chromium, and root for the slow target)
 #   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
-#   make lint       formatting, style, types, layers          make format    applies the formatting
+#   make lint       formatting, style, types, layers, prose   make format    applies the formatting
 #   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
 #   make fuzz SECONDS=60          libFuzzer on every reader, SECONDS each or RUNS=10000000 executions each; FUZZERS="trace plan_file": on some

@@ -54,8 +54,8 @@ INTRODUCTION = f"""\
 The comparisons of Wang et al. 2014 (IBCS), figures 8 to 11: aggregators that work through their parts in ROMIO's order
 (even domains, sequential) against the same domains in contention-free order. Beside them what ioweir has besides: the
 shortest rounds instead of the fewest (`rounds = "shortest"`: stripes are put in order, so that all who move something
-in a round move about as much), cooperative domains (boundaries moved by whole stripes, contention-free, fewest rounds)
-and cyclic ones (a target belongs to one aggregator throughout, which costs more exchange). Repeat with
+in a round move about as much). There are cooperative domains (boundaries moved by whole stripes, contention-free,
+fewest rounds) and cyclic ones (a target belongs to one aggregator throughout, which costs more exchange). Repeat with
 
     make bench-contention              # builds, measures, writes build/bench/contention.{{json,md}}
     make bench-contention RECORD=1     # the same, and into this page

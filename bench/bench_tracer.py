@@ -45,9 +45,9 @@ COST = """\
 Process CPU time with all helper threads, the same loop untraced and traced; two ranks, each on a processor of
 its own; {posix_calls:,} `pwrite` and {mpi_calls:,} `MPI_File_write_at` a rank and pattern, always on the same
 file. The untraced and the traced run go on at the same time and take turns on their processor, some thousand calls
-each, so that other load, caches and memory are the same for both; they are half a round of the file apart, so that
-neither finds what the other has just written in the caches. Patterns: regular (4 KiB every 64 KiB), constant
-(4 KiB, always there), sequential (4 KiB after 4 KiB), random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to
+each. So other load, caches and memory are the same for both; they are half a round of the file apart, so that
+neither finds in the caches what the other wrote before it. Patterns: regular (4 KiB every 64 KiB), constant
+(4 KiB, always there), sequential (4 KiB after 4 KiB); random (64 B to 4 KiB anywhere in 16 MiB), varying (64 B to
 4 KiB, one after the other). Bars: 60 ns for a POSIX
 call and 110 ns for an MPI-IO call with its POSIX call, where the clock is the time stamp counter. One reading
 of it takes {counter:.0f} ns on this machine (`clock_gettime`: {monotonic:.0f} ns): two readings, {two:.0f} ns,
@@ -59,8 +59,8 @@ TABLE3 = """\
 ## RIOT's Table 3
 
 Seconds for a hundred operations over five files by two ranks, without tracing, with POSIX calls traced, and
-with MPI-IO and POSIX calls traced (Wright et al. 2013, section 5.1, there at 24 to 128 ranks on parallel file
-systems). An overhead is real where its interval leaves out 0."""
+with MPI-IO and POSIX calls traced. (Wright et al. 2013, section 5.1, have 24 to 128 ranks on parallel file
+systems.) An overhead is real where its interval leaves out 0."""
 
 
 def cost(options: argparse.Namespace, scratch: Path) -> tuple[Any, list[str]]:

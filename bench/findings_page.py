@@ -48,7 +48,7 @@ NOTES = (
     "(passing data between ranks, copying), at 2 % of the run at least, by which runs differ (`may_cost`).",
     "- Earlier records, by whose derivation intervals ended at what the faulty calls cost: 122 of 176 gains inside "
     "(0.69), 45 above, 9 below, at a load of 10.6 to 34.3; on a quiet machine (load 0.2 to 4.3), with the rules and "
-    "129 pairs before these, 220 of 236 planted faults first or second, and 138 of 216 gains inside (0.64), 163 no "
+    "129 pairs before these: 220 of 236 planted faults first or second; 138 of 216 gains inside (0.64); 163 no "
     "wider than a factor of 4 (0.75); at a load of 8.5 to 17.2, 57 of 115 gains inside (0.50).",
     "- Drishti was not run on these programs: it reads Darshan's logs, and Darshan's runtime is in no package "
     "index of the machine.",
@@ -264,8 +264,8 @@ def page(rows: list[Row]) -> str:
         f"Made by `make bench-findings RECORD=1` from `tests/findings/cases.toml`, `held_out.toml` and "
         f"`held_out_2.toml`: {len(planted)} programs with one "
         f"planted fault, the same {len(planted)} programs with the fault mended and the same bytes of data,",
-        f"and {len(known) - len(planted)} clean ones, two to eight ranks on two processors that others used, too, in "
-        "memory (tmpfs; on disk what waits for it), "
+        f"and {len(known) - len(planted)} clean ones. They had two to eight ranks on two processors that others used, "
+        "too, in memory (tmpfs; on disk what waits for it), "
         "under Open MPI and MPICH where a fault is not one library's own.",
         "What a right finding is was written down, from the rule's definition, before a program ran. "
         f"{sum(case.held for case in known.values())} programs were held out: they were committed, and rules were "

@@ -25,7 +25,7 @@ CALLS: Final = (("MPI-IO", "open"), ("MPI-IO", "write"), ("MPI-IO", "close"), ("
 START_NS: Final = 1_790_000_000_000_000_000
 
 PAGE: Final = """\
-# Results: reports of very many nodes
+# Results: reports of thousands of nodes
 
 Sums of {nodes:,} generated nodes with {ranks:,} ranks each (no program ran): a checkpoint that all ranks share, a
 file of each node, and an input that every rank reads: {rows:,} rows. Each node's sums are a file, as

@@ -179,7 +179,7 @@ def lines_of(results: Results, name: str) -> tuple[list[str], dict[str, str]]:
         "its name. All ways take turns; medians, and medians of ratios within rounds. Padding is to 1 MiB. syncIO by "
         "its own rules where nothing is said, which here is unaligned, by pwritev. By hand: "
         "every rank knows all places and writes each block with one call into the same files, which the kernel's lock "
-        "on a file bounds, but there is no set that appears whole or not at all. Where ranks share processors, what "
+        "on a file bounds. There is no set that appears whole or not at all. Where ranks share processors, what "
         "they wait for each other is most of a set's time in memory.",
         "",
     ]
@@ -191,8 +191,8 @@ def lines_of(results: Results, name: str) -> tuple[list[str], dict[str, str]]:
         "## Handed over (rbIO)",
         "",
         "Perceived speed as the paper defines it: bytes of all workers over the mean time that they are in calls, "
-        "against a memcpy of the same bytes by the same workers in the same run, both into memory whose pages are "
-        "there (a program's first checkpoint is not counted). The loop: "
+        "against a memcpy of the same bytes by the same workers in the same run. Both go into memory whose pages "
+        "are there (a program's first checkpoint is not counted). The loop: "
         f"{LOOP_STEPS} steps of about {LOOP_MS} ms with a sum over all workers in each and a checkpoint every 10, "
         "against the same loop without, with the delegate idle; in memory. Processor time is the workers' own: it "
         "holds what the calls do, but not waiting for a processor.",

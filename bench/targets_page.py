@@ -70,7 +70,7 @@ def growth_lines(runs: Runs) -> list[str]:
         f"{RANKS} ranks add to a file of subfiles on all {runs.targets} targets, 4 MiB a rank and call in stripes of "
         f"1 MiB, in contention-free order. {SLOW_AFTER_S:.0f} s after the file was made one target is slowed to "
         f"{SLOW_SHARE}. Bytes written over what the targets could have taken from the first call to the end of the "
-        "last one and its `MPI_File_sync`, the program's own time between calls counted, the slow target counted as "
+        "last one and its `MPI_File_sync`. The program's own time between calls counts, and the slow target counts as "
         "nothing from then on (bar: 0.8):",
         "",
         "| rule | MiB in all | share |",

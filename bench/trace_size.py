@@ -33,9 +33,9 @@ What a trace takes on disk. Repeat with
     make bench-trace-size RECORD=1     # the same, and into this page
 
 A loop of {calls:,} events a rank, two ranks: regular (4 KiB every 64 KiB), and random (64 B to 4 KiB anywhere in
-16 MiB, another place and size in each call and on each rank, so that no compressor finds one again). "Running": blocks
-of the file with data, while the program runs. The levels are Zstandard's, without threads; seconds are processor time
-to compress and to expand. `ioweir run` takes level {level}, behind the program's end: nothing is added to its calls.
+16 MiB). Random is another place and size in each call and on each rank, so that no compressor finds one again.
+"Running": blocks of the file with data, while the program runs. The levels are Zstandard's, without threads; seconds are
+processor time to compress and to expand. `ioweir run` takes level {level}, behind the program's end: nothing is added to its calls.
 Bars: 3 B an event on regular patterns, 8 B on random ones.
 """
 

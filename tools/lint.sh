@@ -1,5 +1,5 @@
 #!/bin/bash
-# Formatting, style and types of everything, the layers, and who opens files how: tools/lint.sh [--fix]. Every check runs, also after one failed.
+# Formatting, style and types of everything, the layers, who opens files how, and whether pages can be read: tools/lint.sh [--fix]. Every check runs, also after one failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin
@@ -21,5 +21,6 @@ check "layers" $bin/python tools/check_layers.py
 check "messages" $bin/python tools/check_messages.py
 check "opens of the command line" $bin/python tools/check_python_opens.py
 check "opens" $bin/python tools/check_opens.py
+check "prose" $bin/python tools/check_prose.py
 [ $status -eq 0 ] && echo "lint: clean" || echo "lint: see above" >&2
 exit $status

@@ -27,8 +27,8 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
     ("0", "done; for run: the program returned 0"),
     (
         "1",
-        "could not be done: no trace in the directory, or one that cannot be read (of some nodes only: what can be is "
-        "printed all the same); doctor found something that stops tracing; "
+        "could not be done: no trace in the directory, or one that cannot be read; "
+        "doctor found something that stops tracing; "
         "kernel: a wrong byte; check: a file is not whole; gc: something cannot be removed; "
         "lab status: something is missing",
     ),

@@ -106,7 +106,7 @@ def _tracing_page(rows: Sequence[Row]) -> str:
     out = [
         "# Other people's tests, without and with ioweir", "",
         "Made by `make conformance` (tests/conformance), which fetches the programs of Debian's source packages mpich,",
-        "pnetcdf, hdf5 and netcdf and mpi4py's test_io.py, builds them, and runs each untraced and under `ioweir run`",
+        "pnetcdf, hdf5 and netcdf and mpi4py's test_io.py and builds them. Each runs untraced and under `ioweir run`",
         "with the ranks that their own scripts say. Same: exit code, output (without times, addresses and the order of",
         "lines) and the files left behind.", "",
         "openmpi is Debian's Open MPI with its own MPI-IO (OMPIO), openmpi-romio the same with its copy of ROMIO.",

@@ -1,6 +1,7 @@
 """The site of docs/ is built strictly, needs no network, and its page of messages quotes messages that ioweir has.
 
-`make docs` builds the same. Not here: whether the commands of tutorials do what the pages say (tests/tutorials).
+`make docs` builds the same. Not here: whether the commands of tutorials do what the pages say (tests/tutorials), and how pages read
+(tools/check_prose.py).
 """
 
 from __future__ import annotations
@@ -19,20 +20,6 @@ DOCS: Final = ROOT / "docs"
 MESSAGES: Final = DOCS / "how-to" / "troubleshooting.md"
 LOADED: Final = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 STYLE_LOADS: Final = re.compile(r"@import\s+(?:url\()?['\"]?(?:https?:)?//|url\(\s*['\"]?(?:https?:)?//")
-MOST_WORDS: Final = 30
-# Written by these rules from the start. Long lists of names count as one sentence in code, tables and lists: left out.
-HOW_TO: Final = (
-    "my-checkpoint-is-slow", "read-a-finding", "which-plan", "many-small-files", "restart-on-another-number-of-ranks",
-    "on-slurm", "on-lustre", "trace-a-static-binary", "troubleshooting",
-    "for-a-whole-site",
-)  # fmt: skip
-TUTORIALS: Final = ("first-run", "slow-target", "netcdf-subfiles", "partitioned-solver")
-PLAIN: Final = [
-    ROOT / "README.md", DOCS / "index.md", DOCS / "faq.md", DOCS / "results" / "index.md",
-    DOCS / "explanation" / "releases.md", DOCS / "reference" / "site.md", DOCS / "reference" / "defaults.md",
-    *(DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS),
-    *(DOCS / "how-to" / f"{name}.md" for name in HOW_TO),
-]  # fmt: skip
 
 
 def build(source: Path, site: Path) -> str:
@@ -124,19 +111,3 @@ def test_messages_on_the_page_are_messages_of_ioweir() -> None:
     assert len(rows) > 50
     parts = [(row, part) for row in rows for part in row.removeprefix("ioweir: ").split("...") if part.strip()]
     assert [row for row, part in parts if part not in text and part.strip() not in text] == []
-
-
-def sentences(page: Path) -> list[str]:
-    """The prose of a page: without code, tables, headings and the targets of links."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    lines = [line for line in text.splitlines() if not re.match(r"    |\||#|<!--|!\[", line)]
-    prose = re.sub(r"\]\([^)]*\)", "]", "\n".join(lines))
-    prose = re.sub(r"`[^`]*`", "code", prose)
-    return [part for part in re.split(r"[.:;?!](?=\s|\*|\)|$)|\n\n|\n- |\n\d+\. ", prose) if part.strip()]
-
-
-@pytest.mark.parametrize("page", PLAIN, ids=[str(page.relative_to(ROOT)) for page in PLAIN])
-def test_no_sentence_is_long(page: Path) -> None:
-    found = sentences(page)
-    assert found
-    assert [sentence for sentence in found if len(sentence.split()) > MOST_WORDS] == []

@@ -31,9 +31,8 @@ PASSING_WHY: Final = Threshold(
     "passing",
     "3 copies of 1 ns a byte; where ranks share processors also 2 turns of 10 ms at each round of 16 MiB",
     "what passing bytes between ranks costs where memory answers: a byte is copied by who sends, who gets and who "
-    "gathers it; ROMIO passes cb_buffer_size (16 MiB) a round, in which ranks meet twice, and who "
-    "has no processor then "
-    "waits for a time slice of Linux (up to 10 ms) of each that has",
+    "gathers it; ROMIO passes cb_buffer_size (16 MiB) a round, in which ranks meet twice; a rank without a processor "
+    "then waits for a time slice of Linux (up to 10 ms) of each that has one",
 )
 ONE_WRITER: Final = Threshold(
     "one writer at a time",

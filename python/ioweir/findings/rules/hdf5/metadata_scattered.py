@@ -198,11 +198,10 @@ METADATA = Rule(
     title="HDF5's notes between the data",
     layer="HDF5",
     order=28,
-    definition="16 or more requests of a rank of 4 KiB and less inside of HDF5 calls that move no data (in H5Fclose of "
-    "under 64 KiB), or beside 16 times as much data; or 64 or more calls of a rank about groups, data sets, "
-    "attributes and "
-    "types. The seconds are those of all such calls: HDF5 keeps the notes of each object in memory first (its metadata "
-    "cache), and that work goes with the object.",
+    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data, or beside 16 "
+    "times as much data; in H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank about groups, data "
+    "sets, attributes and types. The seconds are those of all such calls: HDF5 keeps the notes of each object in "
+    "memory first (its metadata cache), and that work goes with the object.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(
         MANY_WHY,
@@ -219,8 +218,8 @@ CHUNKS = Rule(
     title="Chunks of the wrong shape",
     layer="HDF5",
     order=18,
-    definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read in "
-    "order to write; or calls that each end in 16 or more requests under 64 KiB of one size, lying side by side.",
+    definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read to be able "
+    "to write; or calls that each end in 16 or more requests under 64 KiB of one size, lying side by side.",
     source="Howison et al. 2010 (one chunk for what a process accesses); HDF5 User Guide, Chunking in HDF5",
     thresholds=(
         Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),

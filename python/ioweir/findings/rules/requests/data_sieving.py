@@ -145,7 +145,7 @@ def _by_program(run: Columns) -> Iterator[Found]:
 
 SIEVING = Rule(
     code="data-sieving",
-    title="Reading and locking in order to write",
+    title="Reading and locking only to write",
     layer="MPI-IO",
     order=10,
     definition="MPI-IO writes that read the file inside, independent ones or with locks.",

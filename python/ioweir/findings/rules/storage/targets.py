@@ -139,8 +139,8 @@ CONTENTION = Rule(
     title="Storage that is slow at times",
     layer="POSIX",
     order=70,
-    definition="Of 64 or more requests of 1 MiB or more, at most a tenth are over 8 times as slow a byte as the "
-    "median and take 30 % of the time, on several ranks.",
+    definition="Among 64 or more requests of 1 MiB or more, some are over 8 times as slow a byte as the median: at "
+    "most a tenth of them, on several ranks, which take 30 % of the time.",
     source="Uselton et al. 2010 (modes of I/O times); Lofstead et al. 2010 (internal and external interference)",
     thresholds=(
         Threshold("slower", "8 times", "several modes of one device differ by less: caches by 2-4 times"),

@@ -83,7 +83,7 @@ RULE = Rule(
     layer=MPI_IO,
     order=63,
     definition="Of all collective MPI-IO calls in which ranks wait for each other, one rank comes last to so many "
-    "that it is no chance, and half of all such waiting, or more, is for it. The seconds are those from the arrival "
+    "that it is no chance. Half of all such waiting, or more, is for it. The seconds are those from the arrival "
     "of the rank before it to its own.",
     source="Böhme, Geimer, Wolf and Arnold 2010 (root causes of wait states: who is waited for, not who waits); "
     "Clopper and Pearson 1934 (binomial tail)",

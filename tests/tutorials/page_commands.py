@@ -1,0 +1,93 @@
+"""What the tests of pages share: the blocks of a page, commands that are executed, and what they print compared.
+
+In `console` blocks a line that begins with `$ ` is a command, and the lines below are what it prints: in this order,
+with `[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line) may differ, other numbers
+not. A lab is named by the process, not "tutorial": there is one of a name on a machine, where several may test at a
+time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MEASURED: Final = re.compile(r"\d[\d.,]* (?:ns|us|ms|s|[KMG]?i?B/s)(?![\w/])|^ *\d+ %")
+ANYTHING: Final = "[...]"
+LAB_NAME: Final = ("--name tutorial", f"--name tutorial-{os.getpid()}")
+ENVIRONMENT: Final = {
+    "IOWEIR_SOURCE": str(ROOT),
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+}
+
+
+def pattern_of(line: str) -> str:
+    """A line of the page as a regular expression."""
+    parts = []
+    for part in line.split(ANYTHING):
+        pieces, at = [], 0
+        for match in MEASURED.finditer(part):
+            unit = r" *\d+ %" if match[0].endswith("%") else r"\d[\d.,]* [num]?[KMG]?i?[sB](?:/s)?"
+            pieces += [words(part[at : match.start()]), unit]
+            at = match.end()
+        parts.append("".join([*pieces, words(part[at:])]))
+    return ".*".join(parts)
+
+
+def words(text: str) -> str:
+    """Literal text; columns may be wider."""
+    return r" +".join(re.escape(word) for word in re.split(r" +", text))
+
+
+def compare(command: str, expected: list[str], printed: str) -> None:
+    """The expected lines, in order; without `[...]` between two they follow each other."""
+    lines = [line.rstrip() for line in printed.splitlines()]
+    at, anywhere = 0, False
+    for line in expected:
+        if line.strip() == ANYTHING:
+            anywhere = True
+            continue
+        wanted = re.compile(pattern_of(line.rstrip()))
+        last = len(lines) if anywhere else min(at + 1, len(lines))
+        found = next((number for number in range(at, last) if wanted.fullmatch(lines[number])), None)
+        assert found is not None, f"$ {command}\ndoes not print\n{line}\nfrom line {at + 1} on, but\n{printed}"
+        at, anywhere = found + 1, False
+
+
+def commands_of(text: str) -> list[tuple[str, list[str]]]:
+    """The commands of a console block, each with the lines that it is to print."""
+    commands: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], []))
+        else:
+            commands[-1][1].append(line)
+    return commands
+
+
+def run_command(command: str, expected: list[str], folder: Path, environment: Mapping[str, str]) -> int:
+    """Run one command, which has to succeed; how many lines of what it prints were compared."""
+    done = subprocess.run(
+        ["sh", "-c", command.replace(*LAB_NAME)], cwd=folder, env={**os.environ, **ENVIRONMENT, **environment},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+    compare(command, expected, done.stdout)
+    return sum(line.strip() != ANYTHING for line in expected)
+
+
+def write_file(text: str, folder: Path) -> None:
+    """A block whose first line is a comment with the name of the file that it becomes."""
+    name = text.splitlines()[0].removeprefix("// ").removeprefix("# ")
+    assert re.fullmatch(r"[\w.-]+", name), f"a block without a file name: {text}"
+    (folder / name).write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Every command of README.md is executed and what it prints compared (page_commands.py), or named here with the reason.
 
-my_simulation.c is the program of the page. Commands within sentences are looked up: that there is such a command, option
-or target of make.
+my_simulation.c is the program of the page. Commands within sentences are looked up: that there is such a command,
+option or target of make.
 """
 
 from __future__ import annotations

@@ -34,8 +34,9 @@ What a trace takes on disk. Repeat with
 
 A loop of {calls:,} events a rank, two ranks: regular (4 KiB every 64 KiB), and random (64 B to 4 KiB anywhere in
 16 MiB). Random is another place and size in each call and on each rank, so that no compressor finds one again.
-"Running": blocks of the file with data, while the program runs. The levels are Zstandard's, without threads; seconds are
-processor time to compress and to expand. `ioweir run` takes level {level}, behind the program's end: nothing is added to its calls.
+"Running": blocks of the file with data, while the program runs. The levels are Zstandard's, without threads; seconds
+are processor time to compress and to expand. `ioweir run` takes level {level}, behind the program's end: nothing is
+added to its calls.
 Bars: 3 B an event on regular patterns, 8 B on random ones.
 """
 

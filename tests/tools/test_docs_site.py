@@ -1,7 +1,7 @@
 """The site of docs/ is built strictly, needs no network, and its page of messages quotes messages that ioweir has.
 
-`make docs` builds the same. Not here: whether the commands of tutorials do what the pages say (tests/tutorials), and how pages read
-(tools/check_prose.py).
+`make docs` builds the same. Not here: whether the commands of tutorials do what the pages say (tests/tutorials), and
+how pages read (tools/check_prose.py).
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ int main(int argc, char** argv) {
     MPI_File file;
     MPI_File_open(MPI_COMM_WORLD, "run.chk", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_File_set_view(file, 0, MPI_BYTE, columns, "native", MPI_INFO_NULL);
-    for (int step = 0; step < steps; ++step)
-        MPI_File_write_all(file, field, rows * piece, MPI_BYTE, MPI_STATUS_IGNORE);
+    for (int step = 0; step < steps; ++step) MPI_File_write_all(file, field, rows * piece, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
 
     if (rank == 0) printf("%d steps, %d ranks\n", steps, ranks);

@@ -1,9 +1,9 @@
 """What the tests of pages share: the blocks of a page, commands that are executed, and what they print compared.
 
 In `console` blocks a line that begins with `$ ` is a command, and the lines below are what it prints: in this order,
-with `[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line) may differ, other numbers
-not. A lab is named by the process, not "tutorial": there is one of a name on a machine, where several may test at a
-time.
+with `[...]` for anything. Measured times and rates (ms, MiB/s, % at the beginning of a line or of the run) and the
+severity of a finding may differ, other numbers not. A lab is named by the process, not "tutorial": there is one of a
+name on a machine, where several may test at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MEASURED: Final = re.compile(r"\d[\d.,]* (?:ns|us|ms|s|[KMG]?i?B/s)(?![\w/])|^ *\d+ %")
+MEASURED: Final = re.compile(
+    r"\d[\d.,]* (?:ns|us|ms|s|[KMG]?i?B/s)(?![\w/])|^ *\d+ %|\d+ %(?= of the run)|(?<=\[)(?:low|medium|high)(?=, )"
+)
+SEVERITY: Final = "(?:low|medium|high)"
 ANYTHING: Final = "[...]"
 LAB_NAME: Final = ("--name tutorial", f"--name tutorial-{os.getpid()}")
 ENVIRONMENT: Final = {
@@ -38,6 +41,7 @@ def pattern_of(line: str) -> str:
         pieces, at = [], 0
         for match in MEASURED.finditer(part):
             unit = r" *\d+ %" if match[0].endswith("%") else r"\d[\d.,]* [num]?[KMG]?i?[sB](?:/s)?"
+            unit = SEVERITY if re.fullmatch(SEVERITY, match[0]) else unit
             pieces += [words(part[at : match.start()]), unit]
             at = match.end()
         parts.append("".join([*pieces, words(part[at:])]))
@@ -75,14 +79,17 @@ def commands_of(text: str) -> list[tuple[str, list[str]]]:
     return commands
 
 
-def run_command(command: str, expected: list[str], folder: Path, environment: Mapping[str, str]) -> int:
-    """Run one command, which has to succeed; how many lines of what it prints were compared."""
+def run_command(command: str, expected: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> int:
+    """Run one command, which has to succeed; how many lines of what it prints were compared.
+
+    Standard error comes behind standard output, as on a terminal: `ioweir run` says there what costs most.
+    """
     done = subprocess.run(
-        ["sh", "-c", command.replace(*LAB_NAME)], cwd=folder, env={**os.environ, **ENVIRONMENT, **environment},
+        ["sh", "-c", command.replace(*LAB_NAME)], cwd=folder, env={**os.environ, **ENVIRONMENT, **(environment or {})},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
-    compare(command, expected, done.stdout)
+    compare(command, expected, done.stdout + done.stderr)
     return sum(line.strip() != ANYTHING for line in expected)
 
 

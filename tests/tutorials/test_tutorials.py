@@ -22,7 +22,7 @@ def test_the_page_is_true(page: Path, tmp_path: Path) -> None:
     compared = 0
     for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "console":
-            compared += sum(run_command(*command, tmp_path, {}) for command in commands_of(text))
+            compared += sum(run_command(*command, tmp_path) for command in commands_of(text))
         elif kind in {"sh", "toml", "cpp"}:
             write_file(text, tmp_path)
     assert compared > 0

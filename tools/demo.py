@@ -95,7 +95,7 @@ class Program:
     environment: Mapping[str, str]
 
     def traced(self, name: str, *options: str | Path, shown: bool = False, report: bool = False) -> Path:
-        """One run under ioweir; returns the trace directory. `report`: what ioweir says at its end is for the reader."""
+        """One run under ioweir; returns the trace directory. `report`: what ioweir says at the end is shown."""
         trace = OUTPUT / name
         shutil.rmtree(trace, ignore_errors=True)
         self.empty()
@@ -177,8 +177,8 @@ def main() -> int:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     print(
-        f"\nDone in {time.monotonic() - started:.0f} s. To look at: {OUTPUT}/report.html in a browser; the plan, {PLAN}; "
-        f"traces in {OUTPUT}; `{IOWEIR} --help`."
+        f"\nDone in {time.monotonic() - started:.0f} s. To look at: {OUTPUT}/report.html in a browser; the plan, "
+        f"{PLAN}; traces in {OUTPUT}; `{IOWEIR} --help`."
     )
     return 0
 
@@ -261,7 +261,7 @@ def slow_target() -> None:
             trace = program.traced(name, "--plan", plan, shown=True)
             print((OUTPUT / f"{name}.log").read_text(encoding="utf-8").strip())
             rates.append(figures(trace)["layers"]["MPI-IO"]["write"]["time_s"])
-        print(f"BTIO's writes: {rates[0] / rates[1]:.1f} times as fast on the targets that probing chose, in one run each")
+        print(f"BTIO's writes: {rates[0] / rates[1]:.1f} times as fast on the targets that probing chose, one run each")
     finally:
         show("lab", "down", "--directory", TARGETS)
 

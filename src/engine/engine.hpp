@@ -76,9 +76,10 @@ struct Host {
 struct TrialPace {
     std::int64_t long_call_ns = 100'000;   ///< of shorter calls a whole trial takes milliseconds
     std::int64_t fast_bytes_per_us = 128;  ///< moved by the rank with most: memory, not storage, is what takes the time
-    std::int64_t before = 62;              ///< calls by the engine before the first trial, and the two that it makes anyway
-    std::int64_t before_crowded = 254;     ///< ... where ranks share processors, and may wait for one in each of the library's messages
-    std::int64_t between = 14;             ///< calls between two pairs: one in 16 is tried
+    std::int64_t before = 62;  ///< calls by the engine before the first trial, and the two that it makes anyway
+    std::int64_t before_crowded =
+        254;  ///< ... where ranks share processors, and may wait for one in each of the library's messages
+    std::int64_t between = 14;  ///< calls between two pairs: one in 16 is tried
 };
 
 struct Options {

@@ -331,7 +331,8 @@ TEST_F(MappedTest, GroupsDifferInWhetherTheirRanksReadTogether) {
     EXPECT_EQ(calls_.File_set_view(file, begin, MPI_BYTE, tile, "native", MPI_INFO_NULL), MPI_SUCCESS);
     // Long enough for ranks that are alone to go without a meeting, and to meet again.
     for (int step = 0; step < 40; ++step) {
-        const std::string mine(static_cast<std::size_t>(piece * pieces), static_cast<char>('a' + (step + world->rank) % 26));
+        const std::string mine(static_cast<std::size_t>(piece * pieces),
+                               static_cast<char>('a' + (step + world->rank) % 26));
         EXPECT_EQ(calls_.File_write_at_all(file, 0, mine.data(), piece * pieces, MPI_BYTE, MPI_STATUS_IGNORE),
                   MPI_SUCCESS);
         std::string back(mine.size(), '?');

@@ -76,8 +76,8 @@ constexpr engine::TrialPace pace{
     .long_call_ns = 1, .fast_bytes_per_us = 65, .before = 6, .before_crowded = 6, .between = 4};
 constexpr int large_block = 4 << 20;
 
-[[maybe_unused]] const testing::Environment* const registered = add_world(
-    plan, WorldOptions{.verify = false, .weighs = true, .trial_pace = pace, .change_library = make_slower});
+[[maybe_unused]] const testing::Environment* const registered =
+    add_world(plan, WorldOptions{.verify = false, .weighs = true, .trial_pace = pace, .change_library = make_slower});
 
 constexpr std::int64_t slow_ns = 40'000'000;  // longer than a turn of busy ranks on a busy machine
 constexpr int block = 64;

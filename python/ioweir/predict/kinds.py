@@ -81,10 +81,8 @@ def most_special_first(kinds: list[Kind]) -> list[Kind]:
     return sorted(kinds, key=lambda kind: -sum(map(len, _parts(PurePosixPath(kind.path).name))))
 
 
-def of_trace(
-    trace: Trace, requests: Requests, directory: Path, file: str | None
-) -> tuple[list[Kind], list[str]]:
-    """Those with most time first; and what is to be said of others. `file`: only the kind of that one, which it is then."""
+def of_trace(trace: Trace, requests: Requests, directory: Path, file: str | None) -> tuple[list[Kind], list[str]]:
+    """Those with most time first; and what is to be said of others. `file`: its kind alone, which it stands for."""
     sums: dict[str, _Sums] = {}
     columns = (requests.process, requests.path, requests.bytes, requests.duration_ns)
     for process, number, moved, spent in zip(*(column.tolist() for column in columns), strict=True):
@@ -109,7 +107,9 @@ def of_trace(
     if not others:
         return kept, []
     share = sum(kind.share for kind in others)
-    return kept, [f"{len(others)} other kinds of files have {share:.0%} of the time in MPI-IO data calls: no plan for them"]
+    return kept, [
+        f"{len(others)} other kinds of files have {share:.0%} of the time in MPI-IO data calls: no plan for them"
+    ]
 
 
 def _kind(name: str, sums: _Sums, share: float, path: str | None = None) -> Kind:

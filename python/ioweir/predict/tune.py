@@ -96,8 +96,8 @@ class Simulated:
 
     def predicted(self, picks: Picks) -> dict[str, float]:
         """Time before over time after, of all parts together."""
-        pairs = zip(self._before(), _sums(part.after(row) for part, row in zip(self.parts, picks, strict=True)), strict=True)
-        return _range([old / new for old, new in pairs if new > 0])
+        after = _sums(part.after(row) for part, row in zip(self.parts, picks, strict=True))
+        return _range([old / new for old, new in zip(self._before(), after, strict=True) if new > 0])
 
     def text(self, picks: Picks) -> str:
         """The rules of a plan: the most special first, for the first one that matches a file applies."""
@@ -184,7 +184,9 @@ def simulated(options: Options) -> Simulated:
 
 def _programs(options: Options, machine: Machine) -> tuple[list[tuple[Kind, Program]], list[str]]:
     """What is simulated, and what is to be said of what is not."""
-    asked = simulate.Options(options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace)
+    asked = simulate.Options(
+        options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace
+    )
     if options.trace is None:
         return [(Kind("*", "", 1, 1.0, 1.0), simulate.program_of(asked))], []
     loaded = workload.loaded_whole(options.trace)
@@ -343,7 +345,9 @@ def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
     good = part.good
     reasons = []
     if chosen is None:
-        reasons.append("nothing that was tried is faster than the program as it is in all simulated runs, by 2 % or more")
+        reasons.append(
+            "nothing that was tried is faster than the program as it is in all simulated runs, by 2 % or more"
+        )
         if good:
             reasons.append(f"the nearest: {_said(good[0])}")
     else:
@@ -391,7 +395,8 @@ def write_plan(options: Options, text: str) -> None:
 
 def to_text(result: Mapping[str, Any]) -> list[str]:
     """For a person."""
-    lines = [f"SIMULATED {result['what']}", f"machine   {result['machine']}", f"as it is  {_seconds_text(result['before'])}", ""]
+    before = _seconds_text(result["before"])
+    lines = [f"SIMULATED {result['what']}", f"machine   {result['machine']}", f"as it is  {before}", ""]
     several = len(result["files"]) > 1
     for files in result["files"]:
         if several:

@@ -37,8 +37,9 @@ struct Choice {
     std::int64_t next_calls;
     std::array<std::int64_t, 2> look{-1, 0};  ///< nanoseconds and bytes of the engine's second call; -1: not made yet
     bool is_looked_at;                        ///< what follows is known
-    bool has_time = false;                    ///< its calls are long and fast: trials are late, and their pairs lie apart
-    bool is_apart = true;  ///< since the trial's last pair its result was asked for, and calls were put between that and the next
+    bool has_time = false;  ///< its calls are long and fast: trials are late, and their pairs lie apart
+    bool is_apart =
+        true;  ///< since the trial's last pair its result was asked for, and calls were put between that and the next
     std::int64_t trials = 0;
     Trial::Result found;  ///< by the last one
 };

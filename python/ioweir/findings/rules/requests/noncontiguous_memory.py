@@ -122,8 +122,8 @@ RULE = Rule(
     layer="MPI-IO",
     order=40,
     definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
-    "calls, or in POSIX calls that gather pieces (writev and its like). Open MPI hands pieces to those unpacked. What packing cannot take is not counted. Of "
-    "independent calls "
+    "calls, or in POSIX calls that gather pieces (writev and its like). Open MPI hands pieces to those unpacked. What "
+    "packing cannot take is not counted. Of independent calls "
     "a rank's own POSIX calls are taken off, of collective ones those of any rank.",
     source="Ching et al. 2003 (noncontiguous I/O: memory and file)",
     thresholds=(
@@ -131,8 +131,8 @@ RULE = Rule(
         Threshold(
             "longest packing",
             "1 us a piece and 10 ns a byte",
-            "ten times what MPI libraries take for small pieces, of the rank with most of them; 8 B where the size of a "
-            "piece is not known. Time beyond it is not packing",
+            "ten times what MPI libraries take for small pieces, of the rank with most of them; 8 B where the size of "
+            "a piece is not known. Time beyond it is not packing",
         ),
         Threshold(
             "cells",

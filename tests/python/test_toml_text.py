@@ -11,7 +11,7 @@ from ioweir.base import toml_text
 from ioweir.errors import IoweirError
 from ioweir.launch import defaults
 from ioweir.predict import machine, simulate
-from ioweir.predict import tune as tuning
+from ioweir.predict import kinds, tune as tuning
 
 DIGITS = "1" + "0" * 5000
 WRONG = {

@@ -168,7 +168,7 @@ def simulated(options: Options) -> Simulated:
     began = time.monotonic()
     machine, remarks = _machine(options)
     programs, left_out = _programs(options, machine)
-    parts = []
+    parts: list[Part] = []
     for kind, program in programs:
         # Candidates come before parts: the budget of those that are left is shared.
         share = 1 / (len(programs) - len(parts))

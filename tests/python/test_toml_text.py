@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from ioweir.base import toml_text
 from ioweir.errors import IoweirError
 from ioweir.launch import defaults
-from ioweir.predict import machine, simulate
-from ioweir.predict import kinds, tune as tuning
+from ioweir.predict import kinds, machine, simulate
 
 DIGITS = "1" + "0" * 5000
 WRONG = {
@@ -52,6 +51,6 @@ def test_halves_of_pairs_are_shown() -> None:
 def test_plans_are_written_for_files_of_any_name() -> None:
     """Example: JSON's form of a smiley is two halves, which TOML does not take."""
     name = "dump \N{GRINNING FACE}.\x1b[2J7.dat"
-    rule = simulate.rule_text({"targets": ["\N{GRINNING FACE}"]}, tuning.pattern_of(name))
+    rule = simulate.rule_text({"targets": ["\N{GRINNING FACE}"]}, kinds.pattern_of(name))
     found = toml_text.loads(toml_text.comment(f"made for {name}") + f"\n{rule}")["file"][0]
     assert found == {"match": "dump \N{GRINNING FACE}.\x1b\\[*J*.dat", "targets": ["\N{GRINNING FACE}"]}

@@ -208,7 +208,7 @@ def test_the_exit_code_is_the_programs_when_there_is_no_verdict(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--tune", "--plan", "p.toml"), "does not go with --plan"),
+        (("--tune", "--plan", "p.toml"), "--plan does not go with --tune"),
         (("--machine", "gigabit12"), "--machine gigabit12 is for --tune"),
         (("--measure",), "--measure is for --tune"),
     ],

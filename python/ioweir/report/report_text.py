@@ -36,6 +36,7 @@ WORTH = 0.01
 RUNS_SHOWN = 8
 """How many runs of rank numbers a list shows."""
 _PLAIN_WIDTH = 160
+_PLAIN_HEIGHT = 25
 _GAP = 2
 """Blanks between columns."""
 
@@ -51,7 +52,9 @@ def console_for(stream: IO[str]) -> Iterator[Console]:
     lines = StringIO()
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if re.fullmatch("[0-9]{1,4}", columns) else 0
-    yield Console(file=lines, highlight=False, emoji=False, width=max(width, _PLAIN_WIDTH), color_system=None)
+    # With a height as well Rich does not look at the environment, where it takes "²" for a number.
+    wide = max(width, _PLAIN_WIDTH)
+    yield Console(file=lines, highlight=False, emoji=False, width=wide, height=_PLAIN_HEIGHT, color_system=None)
     stream.writelines(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
 
 

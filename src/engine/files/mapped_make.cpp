@@ -128,7 +128,7 @@ OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, c
             why = why_shared(handle, rule);
             // Another job may have made it since we looked.
             if (!why.empty()) {
-                auto there = container::read_header_file(handle.path);
+                auto there = read_header_file(engine, handle.path);
                 if (there) header_file = there.take();
             }
         }

@@ -260,7 +260,7 @@ int leave_open(Engine& engine, Handle& handle, MPI_File* fh) {
 /// Is there one at the path now? Nobody is told of a damaged one yet.
 bool finds_header_file(Engine& engine, const std::string& path) {
     const StorageScope scope(engine);
-    const auto header_file = container::read_header_file(path);
+    const auto header_file = read_header_file(engine, path);
     return header_file.ok() && header_file.value().has_value();
 }
 

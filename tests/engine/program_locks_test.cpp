@@ -55,6 +55,16 @@ protected:
     }
 };
 
+TEST_F(ProgramLocksTest, DoNotKeepAProgramFromItsOwnFile) {
+    const std::string path = world->path("file.log");
+    const int locked = world->rank == 0 ? lock(path) : -1;
+    PMPI_Barrier(MPI_COMM_WORLD);
+    make(path);
+    if (locked >= 0) ::close(locked);
+    EXPECT_EQ(read_file(path), ten_each());
+    remove_container(path);
+}
+
 TEST_F(ProgramLocksTest, StayWhenItIsOpened) {
     const std::string path = world->path("file.plain");
     if (world->rank == 0) {

@@ -110,6 +110,9 @@ void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candida
 /// The engine's descriptor, or why there is none.
 std::string open_descriptor(Engine& engine, Handle& handle) {
     const StorageScope scope(engine);
+    struct stat info{};
+    // Not opened once more: that alone makes some devices act.
+    if (::stat(handle.path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "not a regular file";
     // Reading back needs a readable descriptor; a program may have opened the file for writing only because it must not read it.
     const bool wants_read = handle.readable || engine.verify;
     Descriptors::Opened opened = engine.descriptors.open(handle.path, wants_read, handle.writable);
@@ -119,7 +122,6 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     if (opened.error != 0)
         return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
     handle.descriptor = opened.descriptor;
-    struct stat info{};
     if (::fstat(opened.descriptor.number, &info) != 0 || !S_ISREG(info.st_mode)) return "not a regular file";
     return storage::why_not_coherent(opened.descriptor.number);
 }

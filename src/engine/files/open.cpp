@@ -323,7 +323,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         if (!agreement.same_hints && candidate.rule != nullptr) {
             handle->strategy = candidate.rule->strategy;
             handle->effects = {};
-            if (candidate.series) {
+            if (is_one_series(agreement.series)) {
                 handle->strategy.writers = candidate.chosen.strategy.writers;
                 handle->strategy.domains = candidate.chosen.strategy.domains;
                 handle->strategy.order = candidate.chosen.strategy.order;

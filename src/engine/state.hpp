@@ -210,6 +210,7 @@ struct Handle {
     PassedThrough passed;
 
     // For --verify:
+    bool all_verify = false;  ///< agreed by all ranks
     LeftOut left_out;
     bool view_is_set = false;  ///< by a file that is not the engine's: where its calls go is not known
     std::atomic<std::int64_t> failed_writes{0};  ///< calls that the engine made and that failed, if in part

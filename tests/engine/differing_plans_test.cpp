@@ -61,6 +61,19 @@ void change(policy::PlanFile& given) {
 
 using DifferingPlansTest = MappedTest;
 
+TEST_F(DifferingPlansTest, CompareNothingWhereNotAllVerify) {
+    const std::string path = world->path("file.verified");
+    MPI_File file = open(world->engine, path);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    if (world->rank == 0) {
+        EXPECT_EQ(world->found(format::VerifyOutcome::unreadable, "not all ranks"), 10);
+    }
+    const std::vector<unsigned char> found = contents(path);
+    EXPECT_EQ(std::string(found.begin(), found.end()), ten_each());
+    remove(path);
+}
+
 TEST_F(DifferingPlansTest, TryNothingInALoopOfWhichRanksKnowDifferentThings) {
     for (int number = 0; number < 6; ++number) {
         const std::string path = world->path(("file" + std::to_string(number) + ".loop").c_str());

@@ -132,6 +132,7 @@ struct Agreement {
     bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
     bool takes_turns = false;
     bool one_thread = false;
+    bool verifies = false;
     bool opened = false;  ///< by the MPI library, on all ranks
     SeriesWords series;
 };
@@ -140,11 +141,11 @@ struct Agreement {
 /// every open, whatever it thinks, so that none waits for another.
 /// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
 Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
-                bool is_header_file, bool takes_turns, const SeriesWords& series) {
+                bool is_header_file, bool takes_turns, bool verifies, const SeriesWords& series) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    constexpr std::size_t own = 11;
+    constexpr std::size_t own = 12;
     std::array<std::int64_t, own + SeriesWords::count> mine{
         wants ? 1 : 0,
         inode,
@@ -156,7 +157,8 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
         opened ? 1 : 0,
         stale ? 0 : 1,
         takes_turns ? 1 : 0,
-        ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
+        ProcessGroups::has_one_thread() ? 1 : 0,
+        verifies ? 1 : 0};  // min(~x) == ~max(x)
     std::copy(series.words.begin(), series.words.end(), mine.begin() + own);
     std::array<std::int64_t, own + SeriesWords::count> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
@@ -170,6 +172,7 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
                      again,
                      least[9] == 1,
                      least[10] == 1,
+                     least[11] == 1,
                      least[7] == 1,
                      {}};
     std::copy(least.begin() + own, least.end(), agreed.series.words.begin());
@@ -313,11 +316,12 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
     const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file,
-                                      may_take_turns(engine), words_of(engine, candidate.series.get()));
+                                      may_take_turns(engine), engine.verify, words_of(engine, candidate.series.get()));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)
         handle->choosing = begin_choosing(engine, candidate.series, agreement.series, agreement.engaged);
     handle->one_thread = agreement.one_thread;
+    handle->all_verify = agreement.verifies;
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
         if (!agreement.same_hints && candidate.rule != nullptr) {
@@ -406,7 +410,9 @@ int close_file(Engine& engine, MPI_File* fh) {
     if (result == MPI_SUCCESS) result = others;
     timed.reset();
     end_choosing(engine, *handle);
-    if (engine.verify) handle->engaged ? verify_written(engine, *handle) : say_unverified(engine, *handle);
+    if (engine.verify)
+        handle->engaged && handle->all_verify ? verify_written(engine, *handle)
+                                              : say_unverified(engine, *handle, true);
     end_behind(engine, *handle);
     close_container(engine, *handle);
     note_end(engine, *handle);

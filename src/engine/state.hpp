@@ -223,6 +223,8 @@ public:
 
     const mpi::FileCalls below;
     const policy::PlanFile plan;
+    /// By what ranks see that they have the same rule: those of another job, or of sessions, may have read another plan.
+    const std::vector<std::int64_t> rule_digests;
     const bool verify;
     const bool weighs;
     const Host host;

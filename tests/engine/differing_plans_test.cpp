@@ -61,6 +61,39 @@ void change(policy::PlanFile& given) {
 
 using DifferingPlansTest = MappedTest;
 
+TEST_F(DifferingPlansTest, LeaveAFileToTheLibrary) {
+    const std::string path = world->path("file.shown");
+    MPI_File file = open(world->engine, path);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+    std::string all(ten_each().size(), '?');
+    EXPECT_EQ(calls_.File_read_at_all(file, 0, all.data(), static_cast<int>(all.size()), MPI_BYTE, MPI_STATUS_IGNORE),
+              MPI_SUCCESS);
+    EXPECT_EQ(all, ten_each());
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_FALSE(is_container(path));
+    remove(path);
+}
+
+/// Made by ranks that agree, which each is with itself.
+TEST_F(DifferingPlansTest, DoNotKeepRanksFromAContainer) {
+    const std::string path = world->path("file.shown");
+    if (world->rank == 0) {
+        MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_COMM_SELF);
+        EXPECT_EQ(calls_.File_write_at(file, 0, ten_each().data(), static_cast<int>(ten_each().size()), MPI_BYTE,
+                                       MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        EXPECT_TRUE(is_container(path));
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(read_file(path), ten_each());
+    remove_container(path);
+}
+
 TEST_F(DifferingPlansTest, CompareNothingWhereNotAllVerify) {
     const std::string path = world->path("file.verified");
     MPI_File file = open(world->engine, path);

@@ -128,6 +128,7 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
 
 struct Agreement {
     bool engaged = false;
+    bool same_rule = false;
     bool same_hints = false;
     bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
     bool takes_turns = false;
@@ -139,8 +140,8 @@ struct Agreement {
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
-/// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
-Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
+/// `rule`: see Engine::rule_digests. `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
+Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule, bool opened, bool stale,
                 bool is_header_file, bool takes_turns, bool verifies, const SeriesWords& series) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
@@ -150,8 +151,8 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
         wants ? 1 : 0,
         inode,
         ~inode,
-        rule_line,
-        ~rule_line,
+        rule,
+        ~rule,
         way,
         ~way,
         opened ? 1 : 0,
@@ -167,7 +168,9 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    Agreement agreed{least[0] == 1 && same_file && least[3] == ~least[4] && !again,
+    const bool same_rule = least[3] == ~least[4];
+    Agreement agreed{least[0] == 1 && same_file && (same_rule || is_header_file) && !again,
+                     same_rule,
                      least[5] == ~least[6],
                      again,
                      least[9] == 1,
@@ -315,7 +318,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
-    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file,
+    const std::int64_t rule = rule_line < 0 ? -1 : engine.rule_digests[static_cast<std::size_t>(rule_line)];
+    const Agreement agreement = agree(comm, *handle, wants, rule, result == MPI_SUCCESS, stale, is_header_file,
                                       may_take_turns(engine), engine.verify, words_of(engine, candidate.series.get()));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)
@@ -324,6 +328,11 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     handle->all_verify = agreement.verifies;
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
+        if (!agreement.same_rule) {  // a container needs none
+            candidate.rule = nullptr;
+            handle->strategy = {};
+            handle->effects = {};
+        }
         if (!agreement.same_hints && candidate.rule != nullptr) {
             handle->strategy = candidate.rule->strategy;
             handle->effects = {};

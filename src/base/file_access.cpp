@@ -141,7 +141,8 @@ FileAccess FileAccess::of_part() const {
 }
 
 FileAccess FileAccess::of_lock() const {
-    FileAccess lock = changed(*this, [](unsigned permissions) { return (permissions & 2U) != 0 ? permissions & 6U : 0U; });
+    FileAccess lock =
+        changed(*this, [](unsigned permissions) { return (permissions & 2U) != 0 ? permissions & 6U : 0U; });
     lock.of_owner = of_owner & 6U;
     return lock;
 }

@@ -58,9 +58,12 @@ TEST(Agreement, ASetIsNotWrittenInDifferentWays) {
     const Ranks ranks;
     if (ranks.all == 1) GTEST_SKIP() << "one rank is of one mind";
     const TemporaryFolder folder;
-    for (const auto& [key, value] : {std::pair{"ioweir_block", "4096"}, {"ioweir_layout", "unaligned"},
-                                     {"ioweir_write", "split"}, {"ioweir_directories", "false"},
-                                     {"ioweir_replace", "true"}, {"ioweir_durable", "false"}}) {
+    for (const auto& [key, value] : {std::pair{"ioweir_block", "4096"},
+                                     {"ioweir_layout", "unaligned"},
+                                     {"ioweir_write", "split"},
+                                     {"ioweir_directories", "false"},
+                                     {"ioweir_replace", "true"},
+                                     {"ioweir_durable", "false"}}) {
         MPI_Info info = MPI_INFO_NULL;
         if (ranks.mine == 1) {
             MPI_Info_create(&info);

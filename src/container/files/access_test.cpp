@@ -282,8 +282,8 @@ TEST(AccessOfLocks, IsOfThoseWhoMayWrite) {
     for (const char* const name : {"atomic", "pointer.0123456789abcdef"}) {
         LockedFile lock(shared.backend, directory_of(shared.path, shared.header_file), name);
         ASSERT_EQ(lock.take(LockedFile::Kind::exclusive).error(), 0);
-        for (const auto& [file, expected] : std::map<mode_t, mode_t>{
-                 {0600, 0600}, {0640, 0600}, {0644, 0600}, {0664, 0660}, {0666, 0666}}) {
+        for (const auto& [file, expected] :
+             std::map<mode_t, mode_t>{{0600, 0600}, {0640, 0600}, {0644, 0600}, {0664, 0660}, {0666, 0666}}) {
             shared.chmod(file);
             EXPECT_EQ(mode_of(lock.path()), expected) << std::oct << file;
         }

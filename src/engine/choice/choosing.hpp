@@ -32,7 +32,8 @@ struct ChosenSeries {
         : alternatives(std::move(all)), series(std::move(options)) {}
 
     std::string pattern, digest;
-    std::uint64_t key = 0;  ///< of what its turns follow from, besides files: ranks with one key and state come to the same
+    std::uint64_t key =
+        0;  ///< of what its turns follow from, besides files: ranks with one key and state come to the same
     std::vector<Alternative> alternatives;
     Series series;
     int rank = 0, ranks = 1;

@@ -147,19 +147,18 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
     constexpr std::size_t own = 12;
-    std::array<std::int64_t, own + SeriesWords::count> mine{
-        wants ? 1 : 0,
-        inode,
-        ~inode,
-        rule,
-        ~rule,
-        way,
-        ~way,
-        opened ? 1 : 0,
-        stale ? 0 : 1,
-        takes_turns ? 1 : 0,
-        ProcessGroups::has_one_thread() ? 1 : 0,
-        verifies ? 1 : 0};  // min(~x) == ~max(x)
+    std::array<std::int64_t, own + SeriesWords::count> mine{wants ? 1 : 0,
+                                                            inode,
+                                                            ~inode,
+                                                            rule,
+                                                            ~rule,
+                                                            way,
+                                                            ~way,
+                                                            opened ? 1 : 0,
+                                                            stale ? 0 : 1,
+                                                            takes_turns ? 1 : 0,
+                                                            ProcessGroups::has_one_thread() ? 1 : 0,
+                                                            verifies ? 1 : 0};  // min(~x) == ~max(x)
     std::copy(series.words.begin(), series.words.end(), mine.begin() + own);
     std::array<std::int64_t, own + SeriesWords::count> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
@@ -420,8 +419,7 @@ int close_file(Engine& engine, MPI_File* fh) {
     timed.reset();
     end_choosing(engine, *handle);
     if (engine.verify)
-        handle->engaged && handle->all_verify ? verify_written(engine, *handle)
-                                              : say_unverified(engine, *handle, true);
+        handle->engaged && handle->all_verify ? verify_written(engine, *handle) : say_unverified(engine, *handle, true);
     end_behind(engine, *handle);
     close_container(engine, *handle);
     note_end(engine, *handle);

@@ -103,8 +103,8 @@ TEST_F(HeaderFileLockTest, DoesNotWaitForAProgramThatLocksItsOwnFiles) {
 
 TEST_F(HeaderFileLockTest, GoesOnWhereTheProgramItselfHasIt) {
     const int programs = open_as(O_RDWR);
-    for (const short type : {F_WRLCK, F_RDLCK}) {
-        ASSERT_EQ(lock(programs, F_SETLK, type), 0);
+    for (const int type : {F_WRLCK, F_RDLCK}) {
+        ASSERT_EQ(lock(programs, F_SETLK, static_cast<short>(type)), 0);
         const HeaderFileLock tried(mine, path);
         EXPECT_FALSE(tried.problem());
     }

@@ -43,7 +43,7 @@ enum { IOWEIR_NO_PART = -1 };
  * files: from 1 to the number of ranks; 0: one for each 64 ranks. Ranks are dealt over files as level as can be. PHASTA's own library reads the set if every rank has as
  *   many parts and the number of ranks is a multiple of that of files.
  * fields: names of all fields that will be written, at most 60, of 1 to 96 printing characters without : @ < >.
- * info: MPI_INFO_NULL, or keys of MPI_File_open and these:
+ * info: MPI_INFO_NULL, or keys of MPI_File_open and these, which, but for ioweir_buffer, are the same on all ranks (else IOWEIR_ERR_ARGUMENT):
  *   ioweir_layout     unaligned: each field's blocks lie together, in the order of ranks (as PHASTA's library writes them); aligned: each rank collects its blocks and writes
  *                     them with one large call at a multiple of ioweir_block, padded to its end; auto (default): aligned where a rank has at least 20 blocks of
  *                     data, of which a twentieth at most is padding then, as far as the first field tells
@@ -91,7 +91,7 @@ int ioweir_set_abandon(ioweir_set** set);
 /* Dedicated writers (rbIO: Liu et al., section 2.2). Some ranks, the delegates, do nothing but write what the others, the workers, hand over; these go on computing at once. */
 typedef struct ioweir_service ioweir_service;
 
-/* Collective over `comm`, which is duplicated. delegates: from 1 to half of the ranks; 0: as many as hold a set in their memory (ioweir_set_bytes),
+/* Collective over `comm`, which is duplicated. delegates: the same on all ranks, from 1 to half of them; 0: as many as hold a set in their memory (ioweir_set_bytes),
  * or else one for each 64 ranks, and the same number on each node. They are spread over nodes, each near its workers.
  * On workers *workers is the communicator to compute with (freed by ioweir_service_end); on delegates it is MPI_COMM_NULL, and these call ioweir_service_run() next.
  * info: MPI_INFO_NULL, or

@@ -140,6 +140,13 @@ FileAccess FileAccess::of_part() const {
     return changed(*this, [](unsigned permissions) { return permissions & 6U; });
 }
 
+FileAccess FileAccess::of_lock() const {
+    FileAccess lock =
+        changed(*this, [](unsigned permissions) { return (permissions & 2U) != 0 ? permissions & 6U : 0U; });
+    lock.of_owner = of_owner & 6U;
+    return lock;
+}
+
 FileAccess FileAccess::of_folder() const {
     FileAccess folder = changed(*this, with_search);
     folder.of_owner = 7;

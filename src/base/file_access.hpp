@@ -36,6 +36,9 @@ struct FileAccess {
     [[nodiscard]] mode_t mode() const;
     /// The same of a file with its bytes: nobody executes it.
     [[nodiscard]] FileAccess of_part() const;
+    /// The same of a file that keeps such users apart who write: a lock for reading keeps them waiting, too, and whoever may not write the bytes
+    /// may not take one. The owner may in any case.
+    [[nodiscard]] FileAccess of_lock() const;
     /// The same of a folder of such files: who may read or write them may pass, and the owner may always clear it.
     [[nodiscard]] FileAccess of_folder() const;
     /// The same where the kernel has made it another's: see above.

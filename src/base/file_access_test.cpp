@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "base/guarded_files.hpp"
 #include "base/testing.hpp"
@@ -29,6 +30,19 @@ struct AccessOfFiles : testing::Test {
         return status.st_mode & 07777;
     }
 };
+
+TEST_F(AccessOfFiles, ALockIsOfThoseWhoMayWrite) {
+    FileAccess access{1, 2, 6, 4, 6};
+    access.mask = 6;
+    access.named = {{false, 10, 4}, {false, 11, 6}, {true, 12, 2}};
+    const FileAccess lock = access.of_lock();
+    EXPECT_EQ(lock.of_owner, 6U);
+    EXPECT_EQ(lock.of_group, 0U);
+    EXPECT_EQ(lock.of_others, 6U);
+    EXPECT_EQ(lock.named, (std::vector<FileAccess::Named>{{false, 10, 0}, {false, 11, 6}, {true, 12, 2}}));
+    access.mask = 4;  // nobody named may write
+    EXPECT_EQ(access.of_lock().mask, 0U);
+}
 
 TEST_F(AccessOfFiles, AModeIsGivenWithoutTheRightToExecute) {
     const File from = make("from", 0751), to = make("to", 0666);

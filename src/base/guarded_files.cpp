@@ -241,6 +241,15 @@ bool stands_for(int descriptor, const struct stat& status) {
 
 Result<File> Folder::file(const std::string& name, int flags, mode_t mode) const {
     if (model_ < 0 || (flags & O_CREAT) == 0) return open_file(name, flags, mode);
+    return open_or_make(name, flags, false);
+}
+
+Result<File> Folder::file_of_lock(const std::string& name) const {
+    constexpr int flags = O_RDWR | O_CREAT;
+    return model_ < 0 ? open_file(name, flags, 0600) : open_or_make(name, flags, true);
+}
+
+Result<File> Folder::open_or_make(const std::string& name, int flags, bool is_lock) const {
     // Whether it is new has to be known: what is there keeps what it has.
     constexpr int most_tries = 1000;
     for (int tries = 0;; ++tries) {
@@ -251,7 +260,8 @@ Result<File> Folder::file(const std::string& name, int flags, mode_t mode) const
         const FoundAccess model = access_of(model_);
         // Closed to all others until it is known for whom it is open: whoever opens it before goes on reading.
         auto made = open_file(name, flags | O_EXCL, 0600);
-        if (made && model.error == 0) (void)give_access(made.value().descriptor(), model.access.of_part());
+        if (made && model.error == 0)
+            (void)give_access(made.value().descriptor(), is_lock ? model.access.of_lock() : model.access.of_part());
         const bool met = !made && made.error().number == EEXIST && (flags & O_EXCL) == 0;
         if (!met || tries == most_tries) return made;
     }

@@ -105,6 +105,8 @@ public:
     /// A file that is there. `flags`: O_RDONLY, O_WRONLY or O_RDWR, and O_TRUNC, which happens after the file was judged. With O_CREAT it may
     /// be new, with O_EXCL it must be; `mode` is of such a one, unless pass_on() says.
     [[nodiscard]] Result<File> file(const std::string& name, int flags = O_RDONLY, mode_t mode = 0666) const;
+    /// One that processes lock to write by turns, to read and write, made where it is not there; by pass_on() for those alone who may write.
+    [[nodiscard]] Result<File> file_of_lock(const std::string& name) const;
     /// The bytes of a file; an Error (EFBIG) where it has more than `most`.
     [[nodiscard]] Result<std::string> read(const std::string& name, std::int64_t most) const;
     /// A new file with this text. An errno value; none is left after an error, and one that was there stays (EEXIST).
@@ -138,6 +140,7 @@ private:
         : descriptor_(descriptor), status_(status), owners_(owners), path_(std::move(path)) {}
     [[nodiscard]] static Result<Folder> open_at(const std::string& path, int flags);
     [[nodiscard]] Result<File> open_file(const std::string& name, int flags, mode_t mode) const;
+    [[nodiscard]] Result<File> open_or_make(const std::string& name, int flags, bool is_lock) const;
     /// Calls `work` with the descriptor of the folder in which the last name of `name` is, and that name. An errno value.
     template <typename Work>
     int in_parent(const std::string& name, Work&& work) const;

@@ -547,6 +547,18 @@ TEST(Descriptors, TheProgramKeepsItsLocks) {
     EXPECT_FALSE(seen_by_another_process()) << "closing any descriptor drops the locks: that is why they are parked";
 }
 
+TEST(Descriptors, WaitForNoPipe) {
+    const TemporaryFolder folder;
+    const std::string pipe = folder.file("pipe");
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    storage::PosixBackend posix;
+    Descriptors descriptors(posix, nullptr);
+    EXPECT_EQ(descriptors.open(pipe, false, true).error, ENXIO) << "nobody reads it";
+    const Descriptors::Opened opened = descriptors.open(pipe, true, false);
+    EXPECT_EQ(opened.error, 0);
+    descriptors.release(opened.descriptor);
+}
+
 TEST(Descriptors, AClosedOneIsNotTakenForTheFile) {
     TemporaryFile file, other;
     storage::PosixBackend posix;

@@ -154,7 +154,7 @@ void shut_down() {
         if (handle->engaged && the_engine->verify) {
             note(*the_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
         }
-        if (the_engine->verify) say_unverified(*the_engine, *handle);
+        if (the_engine->verify) say_unverified(*the_engine, *handle, false);
         drain_own(*handle);
         count_behind(*handle);
         if (handle->file) settle_size(*the_engine, *handle->file);

@@ -170,8 +170,9 @@ void forget_size(Handle& handle);
 // verify.cpp: does the file hold what the program was told that it has written? All of it with Options::verify only.
 /// Collective over the group of a handle that is the engine's; after the real close.
 void verify_written(Engine& engine, Handle& handle);
-/// Says of a handle that is not the engine's, or that was not closed, what nobody has compared. Needs no other rank.
-void say_unverified(Engine& engine, Handle& handle);
+/// Says of a handle that is not the engine's, that was not closed, or that other ranks do not verify, what nobody has compared. Needs no other
+/// rank.
+void say_unverified(Engine& engine, Handle& handle, bool was_closed);
 /// Before this rank's bytes are written there by the engine: see WriteLog::prepare.
 void prepare_log(Engine& engine, Handle& handle, const FileRange& range, std::int64_t bytes);
 /// Before the file is cut to this length.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checksum.hpp"
 #include "layout/mpi/flatten.hpp"
 
 namespace ioweir::engine {
@@ -15,6 +16,15 @@ Host with_storage_calls(Host host) {
     if (host.write_storage == nullptr && host.enter_storage == nullptr) host.write_storage = ::pwrite;
     if (host.read_storage == nullptr && host.enter_storage == nullptr) host.read_storage = ::pread;
     return host;
+}
+
+std::vector<std::int64_t> digests_of(const std::vector<policy::FileRule>& rules) {
+    std::vector<std::int64_t> digests;
+    for (const policy::FileRule& rule : rules) {
+        const std::string text = std::to_string(digests.size()) + "\n" + policy::to_toml({"", {rule}});
+        digests.push_back(static_cast<std::int64_t>(checksum(text.data(), text.size())));
+    }
+    return digests;
 }
 
 }  // namespace
@@ -43,6 +53,7 @@ std::vector<PassedThrough::Entry> PassedThrough::take() {
 Engine::Engine(const mpi::FileCalls& real, Options given, Host services)
     : below(real),
       plan(std::move(given.plan)),
+      rule_digests(digests_of(plan.files)),
       verify(given.verify),
       weighs(given.weighs),
       trial_pace(given.trial_pace),

@@ -210,6 +210,7 @@ struct Handle {
     PassedThrough passed;
 
     // For --verify:
+    bool all_verify = false;  ///< agreed by all ranks
     LeftOut left_out;
     bool view_is_set = false;  ///< by a file that is not the engine's: where its calls go is not known
     std::atomic<std::int64_t> failed_writes{0};  ///< calls that the engine made and that failed, if in part
@@ -222,6 +223,8 @@ public:
 
     const mpi::FileCalls below;
     const policy::PlanFile plan;
+    /// By what ranks see that they have the same rule: those of another job, or of sessions, may have read another plan.
+    const std::vector<std::int64_t> rule_digests;
     const bool verify;
     const bool weighs;
     const TrialPace trial_pace;

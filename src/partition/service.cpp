@@ -55,8 +55,15 @@ std::optional<Failure> Service::split(MPI_Comm comm, std::int64_t delegates, MPI
                                std::to_string(ranks) + " ranks");
     if (!failure && options.threads) failure = why_no_threads();
     if ((failure = agree(comm, failure))) return failure;
-    // A delegate must be able to take the longest message of any worker.
-    MPI_Allreduce(MPI_IN_PLACE, &options.worker_bytes, 1, MPI_INT64_T, MPI_MAX, comm);
+    // A delegate must be able to take the longest message of any worker. The rest has to be the same: the largest, and the least as the largest
+    // of their negatives.
+    const std::int64_t threads = options.threads ? 1 : 0;
+    std::array<std::int64_t, 5> most_of{options.worker_bytes, delegates, -delegates, threads, -threads};
+    MPI_Allreduce(MPI_IN_PLACE, most_of.data(), static_cast<int>(most_of.size()), MPI_INT64_T, MPI_MAX, comm);
+    if (most_of[1] != -most_of[2] || most_of[3] != -most_of[4])
+        return argument("ranks want different delegates", "on this rank " + std::to_string(delegates),
+                        "give all ranks the same number and MPI_Info");
+    options.worker_bytes = most_of[0];
     Channels channels;
     MPI_Comm_dup(comm, &channels.blocks);
     MPI_Comm_dup(comm, &channels.results);

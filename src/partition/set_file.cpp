@@ -14,9 +14,20 @@ namespace {
 
 /// What a rank brings to the beginning of a set.
 struct Offer {
-    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0, keeps_comms = 0;
+    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0, keeps_comms = 0, way = 0;
 };
 constexpr int offer_words = sizeof(Offer) / sizeof(std::int64_t);
+
+/// Of the options by which ranks meet, and find where their blocks go.
+std::int64_t digest_of(const Options& options) {
+    const std::array<std::int64_t, 6> words{static_cast<std::int64_t>(options.layout),
+                                            static_cast<std::int64_t>(options.calls),
+                                            options.block_bytes,
+                                            options.directories ? 1 : 0,
+                                            options.replaces ? 1 : 0,
+                                            options.durable ? 1 : 0};
+    return static_cast<std::int64_t>(checksum(words.data(), sizeof words));
+}
 
 /// What rank 0 says of the place that it has made for a set.
 struct Place {
@@ -48,7 +59,8 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
     if (!mine) mine = check_fields(wanted.fields);
-    Offer offer{wanted.parts, 0, 0, SetComms::has_kept(comm) ? 1 : 0, SetComms::would_keep(comm) ? 1 : 0};
+    Offer offer{wanted.parts,      0, 0, SetComms::has_kept(comm) ? 1 : 0, SetComms::would_keep(comm) ? 1 : 0,
+                digest_of(options)};
     if (!mine && (options.calls == WriteCalls::direct || options.calls == WriteCalls::automatic)) {
         const std::string refusal = why_not_direct(directory_of(wanted.base));
         if (options.calls == WriteCalls::direct && !refusal.empty())
@@ -62,6 +74,9 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     MPI_Allgather(&offer, offer_words, MPI_INT64_T, offers.data(), offer_words, MPI_INT64_T, comm);
     if (std::any_of(offers.begin(), offers.end(), [](const Offer& one) { return one.failed != 0; }))
         return agree(comm, mine);
+    if (std::any_of(offers.begin(), offers.end(), [&](const Offer& one) { return one.way != offer.way; }))
+        return argument("ranks want to write one set in different ways", wanted.base,
+                        "give all ranks an MPI_Info with the same keys of ioweir; only ioweir_buffer may differ");
     std::vector<std::int64_t> parts(offers.size());
     std::transform(offers.begin(), offers.end(), parts.begin(), [](const Offer& one) { return one.parts; });
     auto shape = Shape::make(parts, wanted.files == 0 ? ceil_divide(std::int64_t{ranks}, 64) : wanted.files);

@@ -71,14 +71,16 @@ public:
         world->hooks = world->below;
         auto plan = policy::parse_plan_file(plan_text_, "test plan");
         ASSERT_TRUE(plan.ok()) << plan.error().message();
+        if (options_.change_plan != nullptr) options_.change_plan(plan.value());
         engine::Options options{.plan = plan.take(),
-                                .verify = options_.verify,
+                                .verify = options_.verify && (world->rank == 0 || !options_.only_first_verifies),
                                 .backend = options_.plain ? nullptr : &world->backend,
                                 .weighs = options_.weighs,
                                 .trial_pace = options_.trial_pace};
         engine::Host host;
         static const std::uint32_t no_descriptors = 0;
         if (options_.plain) host.descriptors_gone = &no_descriptors;
+        host.program_has_open = options_.program_has_open;
         host.note = [](format::NoteCode code, const char* path, std::int64_t value, const char* text) {
             world->notes.push_back({code, path, value, text});
         };
@@ -117,7 +119,7 @@ testing::Environment* add_world(const std::string& plan_text, const WorldOptions
 }
 
 testing::Environment* add_world(const std::string& plan_text, bool verify) {
-    return add_world(plan_text, WorldOptions{verify});
+    return add_world(plan_text, WorldOptions{.verify = verify});
 }
 
 void EngineTest::SetUp() {

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "../mpi_cases/ranks.hpp"
+#include "base/testing.hpp"
+#include "ioweir/ioweir.h"
+#include "partition/write_set.hpp"
 
 namespace ioweir::partition {
 namespace {
@@ -45,6 +50,31 @@ TEST(Agreement, TellsTheLowestRanksFailureToThoseThatHaveNone) {
         if (!fails) expected.error.what = "rank " + std::to_string(first) + ": " + expected.error.what;
         EXPECT_EQ(told->code, expected.code);
         expect_same(told->error, expected.error);
+    }
+}
+
+/// Blocks would lie over one another, or ranks would wait for each other.
+TEST(Agreement, ASetIsNotWrittenInDifferentWays) {
+    const Ranks ranks;
+    if (ranks.all == 1) GTEST_SKIP() << "one rank is of one mind";
+    const TemporaryFolder folder;
+    for (const auto& [key, value] : {std::pair{"ioweir_block", "4096"},
+                                     {"ioweir_layout", "unaligned"},
+                                     {"ioweir_write", "split"},
+                                     {"ioweir_directories", "false"},
+                                     {"ioweir_replace", "true"},
+                                     {"ioweir_durable", "false"}}) {
+        MPI_Info info = MPI_INFO_NULL;
+        if (ranks.mine == 1) {
+            MPI_Info_create(&info);
+            MPI_Info_set(info, key, value);
+        }
+        std::unique_ptr<WriteSet> set;
+        const auto failure = WriteSet::create(MPI_COMM_WORLD, {folder.file("set"), 1, 1, 0, {"field"}}, info, set);
+        ASSERT_TRUE(failure) << key;
+        EXPECT_EQ(failure->code, IOWEIR_ERR_ARGUMENT);
+        EXPECT_FALSE(set);
+        if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     }
 }
 

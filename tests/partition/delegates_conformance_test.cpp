@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../mpi_cases/ranks.hpp"
+#include "ioweir/ioweir.h"
 #include "mpi/node_leaders.hpp"
 #include "partition/core/block_header.hpp"
 #include "partition/service.hpp"
@@ -138,6 +139,15 @@ TEST(Delegates, TakeWhatThePlanSaysFromTheirWorkers) {
     MPI_Info_free(&info);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) std::filesystem::remove_all(folder);
+}
+
+TEST(Delegates, AreThoseThatAllRanksWant) {
+    const auto [rank, ranks] = cases::Ranks();
+    if (ranks < 4) GTEST_SKIP() << "there can be one only";
+    std::unique_ptr<Service> service;
+    const auto failure = Service::split(MPI_COMM_WORLD, rank == 1 ? 2 : 1, MPI_INFO_NULL, service);
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->code, IOWEIR_ERR_ARGUMENT);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 namespace ioweir::pnetcdf {
 namespace {
@@ -93,27 +94,44 @@ FoundOptions subfile_options_in(std::string_view hints) {
     return reader.found();
 }
 
-FoundOptions find_subfile_options(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
+namespace {
+
+/// What one rank finds, and where: a rule of the plan by its number from 1, -1 the environment, 0 its hints, or nowhere.
+struct Own {
+    FoundOptions found;
+    std::int64_t source = 0;
+};
+
+Own own_options(const policy::PlanFile& plan, const char* path, MPI_Info info) {
     const policy::FileRule* rule = plan.match(path);
     if (rule != nullptr && (rule->netcdf.subfiles > 0 || rule->netcdf.automatic))
-        return {SubfileOptions{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""};
+        return {{SubfileOptions{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""},
+                rule - plan.files.data() + 1};
     if (const char* hints = std::getenv("PNETCDF_HINTS")) {
         FoundOptions found = subfile_options_in(hints);
-        if (found.options || !found.problem.empty()) return found;
+        if (found.options || !found.problem.empty()) return {std::move(found), -1};
     }
-    FoundOptions found = subfile_options_of(info);
-    const SubfileOptions own = found.options.value_or(SubfileOptions{});
+    return {subfile_options_of(info)};
+}
+
+}  // namespace
+
+FoundOptions find_subfile_options(const policy::PlanFile& plan, const char* path, MPI_Comm comm, MPI_Info info) {
+    Own mine = own_options(plan, path, info);
+    const SubfileOptions own = mine.found.options.value_or(SubfileOptions{});
     const std::int64_t id = own.par_dim_id.value_or(-1);
-    const std::int64_t bad = found.problem.empty() ? 0 : 1;
+    const std::int64_t bad = mine.found.problem.empty() ? 0 : 1;
     // The largest, and the least as the largest of their negatives.
-    std::array<std::int64_t, 8> hints{own.subfiles, own.min_ndims, id, bad, -own.subfiles, -own.min_ndims, -id, -bad};
-    PMPI_Allreduce(MPI_IN_PLACE, hints.data(), static_cast<int>(hints.size()), MPI_INT64_T, MPI_MAX, comm);
-    if (hints[3] != 0 && bad == 0) return {std::nullopt, "a hint on another rank cannot be read"};
-    if (hints[3] != 0) return found;
-    for (std::size_t i = 0; i < 4; ++i)
-        if (hints[i] != -hints[i + 4])
+    constexpr std::size_t words = 5;
+    std::array<std::int64_t, 2 * words> said{bad, mine.source, own.subfiles, own.min_ndims, id};
+    for (std::size_t i = 0; i < words; ++i) said[words + i] = -said[i];
+    PMPI_Allreduce(MPI_IN_PLACE, said.data(), static_cast<int>(said.size()), MPI_INT64_T, MPI_MAX, comm);
+    if (said[0] != 0 && bad == 0) return {std::nullopt, "a hint on another rank cannot be read"};
+    if (said[0] != 0) return std::move(mine.found);
+    for (std::size_t i = 1; i < words; ++i)
+        if (said[i] != -said[words + i])
             return {std::nullopt, "the hints about subfiles differ between ranks: give all of them the same"};
-    return found;
+    return std::move(mine.found);
 }
 
 }  // namespace ioweir::pnetcdf

@@ -14,8 +14,7 @@ struct FoundOptions {
     bool is_only_noted = false;
 };
 
-/// Collective over `comm` where neither a rule of the plan nor the environment says anything: then ranks compare their hints, and those that
-/// differ are a problem.
+/// Collective over `comm`: ranks compare what they have found, and where (plan, environment or hints); what differs is a problem.
 [[nodiscard]] FoundOptions find_subfile_options(const policy::PlanFile& plan, const char* path, MPI_Comm comm,
                                                 MPI_Info info);
 

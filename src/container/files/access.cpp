@@ -27,11 +27,11 @@ public:
     void note(int error) {
         if (error != 0 && error != ENOENT && first_ == 0) first_ = error;
     }
-    void to_file(const Result<guarded::File>& file) {
+    void to_file(const Result<guarded::File>& file, bool is_lock = false) {
         if (!file) return note(file.error().number);
         // Of somebody else's file nobody says who may use it, not even root: it may have been brought here from anywhere.
         if (file.value().status().st_uid == owner_ && file.value().status().st_nlink == 1)
-            note(guarded::give_access(file.value().descriptor(), access_.of_part()));
+            note(guarded::give_access(file.value().descriptor(), is_lock ? access_.of_lock() : access_.of_part()));
     }
     void to_folder(const guarded::Folder& folder) {
         if (folder.status().st_uid == owner_) note(guarded::give_access(folder.descriptor(), access_.of_folder()));
@@ -42,7 +42,8 @@ public:
         note(names.error);
         for (const std::string& name : names.names) {
             struct stat status{};
-            if (folder.status_of(name, status) == 0 && S_ISREG(status.st_mode)) to_file(folder.file(name, O_PATH));
+            if (folder.status_of(name, status) == 0 && S_ISREG(status.st_mode))
+                to_file(folder.file(name, O_PATH), is_locked_file(name));
         }
     }
     [[nodiscard]] int first() const { return first_; }

@@ -21,6 +21,7 @@
 #include "base/testing.hpp"
 #include "container/files/placed_log.hpp"
 #include "container/merge.hpp"
+#include "container/sharing/locked_file.hpp"
 #include "container/testing.hpp"
 
 namespace ioweir::container {
@@ -272,6 +273,32 @@ TEST_P(Access, IsGivenAwayWithTheFile) {
         EXPECT_EQ(status.st_uid, nobody) << name;
         EXPECT_EQ(status.st_gid, team) << name;
     }
+}
+
+/// A lock for reading keeps writers waiting: who may not write does not get at it.
+TEST(AccessOfLocks, IsOfThoseWhoMayWrite) {
+    const mode_t before = ::umask(022);
+    Shared shared("log", 0644);
+    for (const char* const name : {"atomic", "pointer.0123456789abcdef"}) {
+        LockedFile lock(shared.backend, directory_of(shared.path, shared.header_file), name);
+        ASSERT_EQ(lock.take(LockedFile::Kind::exclusive).error(), 0);
+        for (const auto& [file, expected] :
+             std::map<mode_t, mode_t>{{0600, 0600}, {0640, 0600}, {0644, 0600}, {0664, 0660}, {0666, 0666}}) {
+            shared.chmod(file);
+            EXPECT_EQ(mode_of(lock.path()), expected) << std::oct << file;
+        }
+        EXPECT_EQ(lock.take(LockedFile::Kind::exclusive).error(), 0);
+    }
+    (void)::umask(before);
+}
+
+TEST(AccessOfLocks, IsSoFromTheBeginning) {
+    const mode_t before = ::umask(022);
+    Shared shared("grouped", 0644);
+    LockedFile lock(shared.backend, directory_of(shared.path, shared.header_file), "atomic");
+    ASSERT_EQ(lock.take(LockedFile::Kind::exclusive).error(), 0);
+    EXPECT_EQ(mode_of(lock.path()), 0600U);
+    (void)::umask(before);
 }
 
 /// A header file that anybody has copied opens nothing.

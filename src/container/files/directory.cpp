@@ -404,9 +404,8 @@ int remove(const Directory& directory) {
     for (const std::string& folder : there ? there.value() : std::vector<std::string>{})
         remove_folder(directory, in, folder, elsewhere, errors);
     for (const std::string& name : in.names().names) {
-        if (name == "whole" || name == "gone" || name == "atomic" || name.starts_with("pointer.") ||
-            number_after(name, "open.") || number_after(name, "closed.") || number_after(name, "replaced.") ||
-            is_written_file(name))
+        if (name == "whole" || name == "gone" || is_locked_file(name) || number_after(name, "open.") ||
+            number_after(name, "closed.") || number_after(name, "replaced.") || is_written_file(name))
             errors.note(in.remove(name));
     }
     // Last: without it nobody knows whose the rest is, should this process die meanwhile.

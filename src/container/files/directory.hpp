@@ -106,6 +106,11 @@ int remove(const Directory& directory);
 /// the caller to look at (data_header.hpp).
 [[nodiscard]] Result<guarded::File> open_data(const Directory& directory, std::int64_t source, int flags = O_RDONLY);
 
+/// By its name: one that is locked (sharing/locked_file.hpp).
+[[nodiscard]] inline bool is_locked_file(std::string_view name) {
+    return name == "atomic" || name.starts_with("pointer.");
+}
+
 /// Names in a folder of the container ("": the directory itself). An Error names it.
 [[nodiscard]] Result<std::vector<std::string>> names_in(const Directory& directory, const std::string& folder = {});
 /// The number that a name ends with, if `prefix` and a number is all of it.

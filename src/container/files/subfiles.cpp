@@ -123,6 +123,7 @@ std::optional<Subfiles> divided(const Directory& directory, const std::vector<st
             const auto [end, code] = std::from_chars(line.data() + 5, line.data() + line.size(), first);
             const bool rises = subfiles.divisions.empty() ? first == 0 : first > subfiles.divisions.back().first_stripe;
             if (code != std::errc{} || end != line.data() + line.size() || !rises) return std::nullopt;
+            if (first > INT64_MAX / directory.shape.stripe_bytes) return std::nullopt;
             if (!subfiles.divisions.empty() && subfiles.divisions.back().count == 0) return std::nullopt;
             subfiles.divisions.push_back({first, subfiles.count(), 0});
         } else {
@@ -197,7 +198,12 @@ std::int64_t bytes_in(const Shape& shape, std::int64_t file, std::int64_t bytes)
 std::int64_t reach_of(const Shape& shape, std::int64_t file, std::int64_t bytes) {
     if (bytes <= 0) return 0;
     const std::int64_t last = bytes - 1;
-    return (last / shape.stripe_bytes * shape.count + file) * shape.stripe_bytes + last % shape.stripe_bytes + 1;
+    std::int64_t reach = 0;
+    const bool is_too_far = __builtin_mul_overflow(last / shape.stripe_bytes, shape.count, &reach) ||
+                            __builtin_add_overflow(reach, file, &reach) ||
+                            __builtin_mul_overflow(reach, shape.stripe_bytes, &reach) ||
+                            __builtin_add_overflow(reach, last % shape.stripe_bytes + 1, &reach);
+    return is_too_far ? INT64_MAX : reach;
 }
 
 Subfiles::Part Subfiles::part(std::size_t division) const {
@@ -233,7 +239,10 @@ std::int64_t Subfiles::bytes_in(std::int64_t file, std::int64_t bytes) const {
 std::int64_t Subfiles::reach_of(std::int64_t file, std::int64_t bytes) const {
     if (bytes <= 0) return 0;
     const Part here = part_of(file);
-    return here.begin + container::reach_of(here.shape, file - here.first_file, bytes);
+    std::int64_t reach = 0;
+    return __builtin_add_overflow(here.begin, container::reach_of(here.shape, file - here.first_file, bytes), &reach)
+               ? INT64_MAX
+               : reach;
 }
 
 Result<Subfiles> make_subfiles(const Directory& directory, const std::vector<std::string>& places,
@@ -404,6 +413,10 @@ Result<std::int64_t> length(const Directory& directory, const Subfiles& subfiles
             const int error = length_of(folder, directory, subfiles.path(number), bytes);
             if (error != 0) return missing(subfiles.path(number), error);
             longest = std::max(longest, subfiles.reach_of(number, bytes - subfile_header_bytes));
+            if (longest == INT64_MAX)
+                return Error{"a damaged part of an ioweir container",
+                             subfiles.path(number) + ": with its bytes the file would be longer than files can be",
+                             "was it written by something else?", EFBIG};
         }
         return longest;
     });

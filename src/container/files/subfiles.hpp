@@ -33,6 +33,7 @@ struct Spot {
 /// Bytes, after the header, of subfile `file` that a logical file of `bytes` has.
 [[nodiscard]] std::int64_t bytes_in(const Shape& shape, std::int64_t file, std::int64_t bytes);
 /// How long the logical file is at least, when subfile `file` has that many bytes after its header.
+/// INT64_MAX: further than a file can be long.
 [[nodiscard]] std::int64_t reach_of(const Shape& shape, std::int64_t file, std::int64_t bytes);
 
 /// Stripes from `first_stripe` on, as far as the next division, are dealt round over `count` subfiles from number `first_file` on.

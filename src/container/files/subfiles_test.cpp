@@ -9,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "base/checked_text.hpp"
 #include "container/merge.hpp"
 #include "container/testing.hpp"
 
@@ -295,6 +296,26 @@ TEST(Subfiles, ThatCannotBeDealtAnewStayAsTheyAre) {
     written.expect_whole();
     fs::remove(written.place.directory.path + "/subfile.4");
     EXPECT_EQ(remove(written.place.directory), 0);
+}
+
+/// Numbers that whoever may write them has made up.
+TEST(Subfiles, ThatReachFurtherThanFilesDoAreAnError) {
+    constexpr std::int64_t stripe_bytes = std::int64_t{1} << 62;
+    Place place({4, Shape::Kind::subfiles, stripe_bytes});
+    const Subfiles subfiles = read_subfiles(place.directory).value();
+    EXPECT_EQ(length(place.directory, subfiles).value(), 0);
+    fs::resize_file(subfiles.path(1), subfile_header_bytes + 1);
+    EXPECT_EQ(length(place.directory, subfiles).value(), stripe_bytes + 1);
+    fs::resize_file(subfiles.path(3), subfile_header_bytes + 1);
+    const auto too_long = length(place.directory, subfiles);
+    ASSERT_FALSE(too_long.ok());
+    EXPECT_EQ(too_long.error().number, EFBIG);
+    EXPECT_FALSE(describe(place.path).ok());
+    // 3 * 2^62 is beyond 2^63.
+    std::string places = "ioweir places 3\nid " + place.directory.id() + "\n";
+    for (const char* const first : {"0", "3"}) places += std::string("from ") + first + "\n.\n.\n.\n.\n";
+    spill(place.directory.path_of("places"), with_check(places));
+    EXPECT_FALSE(read_subfiles(place.directory).ok());
 }
 
 TEST(Subfiles, LieInTheDirectoriesThatTheyAreGiven) {

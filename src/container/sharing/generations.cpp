@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "base/checked_text.hpp"
+#include "container/sharing/locks.hpp"
 #include "container/sharing/replaced.hpp"
 
 namespace ioweir::container {
@@ -149,6 +151,16 @@ void unlock(int descriptor) {
     ::close(descriptor);
 }
 
+/// The lock of a file that was just made: whoever looks at it has it for a moment. Who may read it could keep it, and is not waited for. An errno value.
+int lock_new_file(int descriptor) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+        const int error = lock_file(descriptor, LOCK_EX | LOCK_NB);
+        if (error != EWOULDBLOCK || std::chrono::steady_clock::now() - begin > HeaderFileLock::patience) return error;
+        ::usleep(1000);
+    }
+}
+
 /// A new open.G and its lock: an errno value where it cannot be made, EEXIST where somebody else has that number.
 struct Begun {
     int error = 0;
@@ -162,8 +174,9 @@ Begun create_open(const guarded::Folder& folder, std::uint32_t number) {
     Begun begun{0, std::make_shared<const GenerationLock>(descriptor)};
     // Whoever looked at it before it was locked has taken it for one that has died.
     struct stat info{};
-    if (lock_file(descriptor, LOCK_EX) == 0 && ::fstat(descriptor, &info) == 0 && info.st_size > 0 &&
-        ::ftruncate(descriptor, 0) != 0)
+    const int locked = lock_new_file(descriptor);
+    if (locked == EWOULDBLOCK) begun.error = locked;
+    if (locked == 0 && ::fstat(descriptor, &info) == 0 && info.st_size > 0 && ::ftruncate(descriptor, 0) != 0)
         begun.error = errno;
     if (begun.error != 0) (void)folder.remove(name);
     return begun;

@@ -41,7 +41,7 @@ int LockedFile::open_again() {
     descriptor_ = -1;
     const auto folder = directory_.opened();
     if (!folder) return folder.error().number;
-    auto file = folder.value()->file(name_, O_RDWR | O_CREAT);
+    auto file = folder.value()->file_of_lock(name_);
     if (!file) return file.error().number;
     device_ = file.value().status().st_dev;
     inode_ = file.value().status().st_ino;

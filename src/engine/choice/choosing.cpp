@@ -39,6 +39,15 @@ void tell(const Engine& engine, ChosenSeries& one, const Series::Turn& turn, con
                        static_cast<std::uint32_t>(one.ranks), figures);
 }
 
+/// Of all by which the turns of two ranks could differ: one of them may see another file system at the path, for example.
+std::uint64_t key_of(const std::string& name, const std::string& digest, const Series::Options& options) {
+    std::string text = name + '\n' + digest + '\n' + std::to_string(options.seed) + '\n';
+    const auto append = [&](double value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    append(options.share);
+    for (const double share : options.known) append(share);
+    return checksum(text.data(), text.size());
+}
+
 std::int64_t elapsed_ns(const Engine& engine) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - engine.begun)
         .count();
@@ -72,10 +81,11 @@ std::shared_ptr<ChosenSeries> find_series(Engine& engine, const policy::FileRule
     options.share = rule.choose_share.value_or(0.1);
     options.seed = engine.seed ^ checksum(digest.data(), digest.size());
     options.known = known_shares(rule.known, digest, alternatives);
+    const std::uint64_t key = key_of(name, digest, options);
     auto made = std::make_shared<ChosenSeries>(std::move(alternatives), std::move(options));
     made->pattern = pattern;
     made->digest = digest;
-    made->key = checksum(name.data(), name.size()) ^ made->series.state() ^ engine.seed;
+    made->key = key;
     made->rank = rank;
     made->ranks = ranks;
     engine.series[name] = made;
@@ -99,11 +109,13 @@ SeriesWords words_of(const Engine& engine, const ChosenSeries* series) {
              series->is_open ? 0 : 1, 1}};
 }
 
+bool is_one_series(const SeriesWords& least) { return least.words[8] != 0 && least.words[0] == -least.words[1]; }
+
 std::shared_ptr<Choosing> begin_choosing(Engine& engine, const std::shared_ptr<ChosenSeries>& series,
                                          const SeriesWords& least, bool engaged) {
     if (!series) return nullptr;
     ChosenSeries& one = *series;
-    if (least.words[8] == 0 || least.words[0] != -least.words[1]) {  // of another series, or with another history
+    if (!is_one_series(least)) {  // of another series, or with another history
         one.closed.reset();
         one.series.end("its ranks have opened different files");
         return nullptr;

@@ -32,7 +32,8 @@ struct ChosenSeries {
         : alternatives(std::move(all)), series(std::move(options)) {}
 
     std::string pattern, digest;
-    std::uint64_t key = 0;
+    std::uint64_t key =
+        0;  ///< of what its turns follow from, besides files: ranks with one key and state come to the same
     std::vector<Alternative> alternatives;
     Series series;
     int rank = 0, ranks = 1;
@@ -91,6 +92,8 @@ struct SeriesWords {
 /// Writers that are chosen take the place of the rule's.
 void put_writers(const ChosenSeries& series, planner::Strategy& strategy);
 [[nodiscard]] SeriesWords words_of(const Engine& engine, const ChosenSeries* series);
+/// By the least of all ranks' words: do all know the same of the same series, and so have the same writers in mind?
+[[nodiscard]] bool is_one_series(const SeriesWords& least);
 /// When all ranks have agreed on the least of their words, and whether the file is the engine's. What is measured of it; null: nothing is.
 [[nodiscard]] std::shared_ptr<Choosing> begin_choosing(Engine& engine, const std::shared_ptr<ChosenSeries>& series,
                                                        const SeriesWords& least, bool engaged);

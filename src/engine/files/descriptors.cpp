@@ -12,7 +12,10 @@ FileIdentity identity_of(const struct stat& info) {
     return {static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
 }
 
-int flags_for(bool readable, bool writable) { return !writable ? O_RDONLY : readable ? O_RDWR : O_WRONLY; }
+/// Somebody may have put a pipe or a terminal there since the program has opened it: they are not waited for, or taken.
+int flags_for(bool readable, bool writable) {
+    return (!writable ? O_RDONLY : readable ? O_RDWR : O_WRONLY) | O_NONBLOCK | O_NOCTTY;
+}
 
 }  // namespace
 

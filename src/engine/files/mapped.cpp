@@ -140,13 +140,27 @@ int first_failed(MPI_Comm comm, int rank, int size, bool good) {
 
 }  // namespace
 
+Result<std::optional<container::HeaderFile>> read_header_file(Engine& engine, const std::string& path) {
+    struct stat info{};
+    const bool may_be = ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+                        info.st_size <= container::most_header_file_bytes;
+    if (!may_be) return std::optional<container::HeaderFile>();
+    if (engine.host.program_has_open == nullptr || !engine.host.program_has_open(info.st_dev, info.st_ino))
+        return container::read_header_file(path);
+    const Descriptors::Opened opened = engine.descriptors.open(path, true, false);
+    if (opened.error != 0) return std::optional<container::HeaderFile>();
+    auto header_file = container::read_header_file(opened.descriptor.number, path);
+    engine.descriptors.release(opened.descriptor);  // closed when the program has it open no more
+    return header_file;
+}
+
 Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened) {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     OpenBroadcast told;
     if (rank == 0 && opened) {
         const StorageScope scope(engine);
-        const auto header_file = container::read_header_file(path);
+        const auto header_file = read_header_file(engine, path);
         if (!header_file) {
             told.kind = static_cast<std::int64_t>(Found::Kind::damaged);
             complain(engine, path, header_file.error().message());

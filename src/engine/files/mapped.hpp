@@ -20,6 +20,10 @@ struct Found {
     container::HeaderFile header_file;
 };
 
+/// What is at a path, as container::read_header_file(). The locks that the program has of the file (fcntl) stay: closing any descriptor of it would
+/// end them. Within a StorageScope.
+[[nodiscard]] Result<std::optional<container::HeaderFile>> read_header_file(Engine& engine, const std::string& path);
+
 /// Collective over `comm`: rank 0 looks. `opened`: its MPI library could open the file.
 [[nodiscard]] Found look(Engine& engine, MPI_Comm comm, const std::string& path, bool opened);
 

@@ -124,11 +124,11 @@ OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, c
         std::unique_ptr<HeaderFileLock> lock;
         {
             const StorageScope scope(engine);
-            if (handle.writable) lock = std::make_unique<HeaderFileLock>(handle.descriptor.number);
+            if (handle.writable) lock = std::make_unique<HeaderFileLock>(handle.descriptor.number, handle.path);
             why = why_shared(handle, rule);
             // Another job may have made it since we looked.
             if (!why.empty()) {
-                auto there = container::read_header_file(handle.path);
+                auto there = read_header_file(engine, handle.path);
                 if (there) header_file = there.take();
             }
         }
@@ -137,7 +137,10 @@ OpenBroadcast find_or_make(Engine& engine, Handle& handle, const Found& found, c
             if (!why.empty())  // noted below
                 say_line("ioweir: " + handle.path + ": it is shared, not divided into subfiles: " + why + "\n");
         }
-        if (why.empty()) {
+        if (why.empty() && lock->problem()) {
+            problem = lock->problem()->message();
+            error = EAGAIN;
+        } else if (why.empty()) {
             auto made = make_container(engine, handle, rule, placing, told, held, error);
             if (made) {
                 header_file = made.take();
@@ -215,8 +218,10 @@ OpenBroadcast prepare(Engine& engine, Handle& handle, const Found& found, const 
     // It may have been changed by hand. Where that is not possible, the job's own parts still are as the directory is.
     (void)container::follow_header_file(directory, handle.descriptor.number);
     // Who deals stripes anew (rebalance.hpp) must not overlook a generation that begins at that moment.
-    const HeaderFileLock dealing(handle.descriptor.number);
-    if (const auto problem = begin(directory, false, told, held)) {
+    const HeaderFileLock dealing(handle.descriptor.number, handle.path);
+    auto problem = dealing.problem();
+    if (!problem) problem = begin(directory, false, told, held);
+    if (problem) {
         complain(engine, handle.path, problem->message());
         told.kind = -MPI_ERR_IO;
     }

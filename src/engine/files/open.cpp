@@ -110,6 +110,9 @@ void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candida
 /// The engine's descriptor, or why there is none.
 std::string open_descriptor(Engine& engine, Handle& handle) {
     const StorageScope scope(engine);
+    struct stat info{};
+    // Not opened once more: that alone makes some devices act.
+    if (::stat(handle.path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "not a regular file";
     // Reading back needs a readable descriptor; a program may have opened the file for writing only because it must not read it.
     const bool wants_read = handle.readable || engine.verify;
     Descriptors::Opened opened = engine.descriptors.open(handle.path, wants_read, handle.writable);
@@ -119,42 +122,43 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     if (opened.error != 0)
         return std::string("the file cannot be opened a second time: ") + std::strerror(opened.error);
     handle.descriptor = opened.descriptor;
-    struct stat info{};
     if (::fstat(opened.descriptor.number, &info) != 0 || !S_ISREG(info.st_mode)) return "not a regular file";
     return storage::why_not_coherent(opened.descriptor.number);
 }
 
 struct Agreement {
     bool engaged = false;
+    bool same_rule = false;
     bool same_hints = false;
     bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
     bool takes_turns = false;
     bool one_thread = false;
+    bool verifies = false;
     bool opened = false;  ///< by the MPI library, on all ranks
     SeriesWords series;
 };
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
-/// `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
-Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule_line, bool opened, bool stale,
-                bool is_header_file, bool takes_turns, const SeriesWords& series) {
+/// `rule`: see Engine::rule_digests. `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
+Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule, bool opened, bool stale,
+                bool is_header_file, bool takes_turns, bool verifies, const SeriesWords& series) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    constexpr std::size_t own = 11;
-    std::array<std::int64_t, own + SeriesWords::count> mine{
-        wants ? 1 : 0,
-        inode,
-        ~inode,
-        rule_line,
-        ~rule_line,
-        way,
-        ~way,
-        opened ? 1 : 0,
-        stale ? 0 : 1,
-        takes_turns ? 1 : 0,
-        ProcessGroups::has_one_thread() ? 1 : 0};  // min(~x) == ~max(x)
+    constexpr std::size_t own = 12;
+    std::array<std::int64_t, own + SeriesWords::count> mine{wants ? 1 : 0,
+                                                            inode,
+                                                            ~inode,
+                                                            rule,
+                                                            ~rule,
+                                                            way,
+                                                            ~way,
+                                                            opened ? 1 : 0,
+                                                            stale ? 0 : 1,
+                                                            takes_turns ? 1 : 0,
+                                                            ProcessGroups::has_one_thread() ? 1 : 0,
+                                                            verifies ? 1 : 0};  // min(~x) == ~max(x)
     std::copy(series.words.begin(), series.words.end(), mine.begin() + own);
     std::array<std::int64_t, own + SeriesWords::count> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
@@ -163,11 +167,14 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
     }
     const bool same_file = least[1] == ~least[2];
     const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    Agreement agreed{least[0] == 1 && same_file && least[3] == ~least[4] && !again,
+    const bool same_rule = least[3] == ~least[4];
+    Agreement agreed{least[0] == 1 && same_file && (same_rule || is_header_file) && !again,
+                     same_rule,
                      least[5] == ~least[6],
                      again,
                      least[9] == 1,
                      least[10] == 1,
+                     least[11] == 1,
                      least[7] == 1,
                      {}};
     std::copy(least.begin() + own, least.end(), agreed.series.words.begin());
@@ -260,7 +267,7 @@ int leave_open(Engine& engine, Handle& handle, MPI_File* fh) {
 /// Is there one at the path now? Nobody is told of a damaged one yet.
 bool finds_header_file(Engine& engine, const std::string& path) {
     const StorageScope scope(engine);
-    const auto header_file = container::read_header_file(path);
+    const auto header_file = read_header_file(engine, path);
     return header_file.ok() && header_file.value().has_value();
 }
 
@@ -310,18 +317,25 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const bool wants = tries && handle->refusal.empty();
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
-    const Agreement agreement = agree(comm, *handle, wants, rule_line, result == MPI_SUCCESS, stale, is_header_file,
-                                      may_take_turns(engine), words_of(engine, candidate.series.get()));
+    const std::int64_t rule = rule_line < 0 ? -1 : engine.rule_digests[static_cast<std::size_t>(rule_line)];
+    const Agreement agreement = agree(comm, *handle, wants, rule, result == MPI_SUCCESS, stale, is_header_file,
+                                      may_take_turns(engine), engine.verify, words_of(engine, candidate.series.get()));
     if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)
         handle->choosing = begin_choosing(engine, candidate.series, agreement.series, agreement.engaged);
     handle->one_thread = agreement.one_thread;
+    handle->all_verify = agreement.verifies;
     if (agreement.engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
+        if (!agreement.same_rule) {  // a container needs none
+            candidate.rule = nullptr;
+            handle->strategy = {};
+            handle->effects = {};
+        }
         if (!agreement.same_hints && candidate.rule != nullptr) {
             handle->strategy = candidate.rule->strategy;
             handle->effects = {};
-            if (candidate.series) {
+            if (is_one_series(agreement.series)) {
                 handle->strategy.writers = candidate.chosen.strategy.writers;
                 handle->strategy.domains = candidate.chosen.strategy.domains;
                 handle->strategy.order = candidate.chosen.strategy.order;
@@ -404,7 +418,8 @@ int close_file(Engine& engine, MPI_File* fh) {
     if (result == MPI_SUCCESS) result = others;
     timed.reset();
     end_choosing(engine, *handle);
-    if (engine.verify) handle->engaged ? verify_written(engine, *handle) : say_unverified(engine, *handle);
+    if (engine.verify)
+        handle->engaged && handle->all_verify ? verify_written(engine, *handle) : say_unverified(engine, *handle, true);
     end_behind(engine, *handle);
     close_container(engine, *handle);
     note_end(engine, *handle);

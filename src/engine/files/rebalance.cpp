@@ -34,7 +34,11 @@ std::vector<probe::Work> work_of_all(Handle& handle, const Container::InUse& in_
 /// Rank 0: deals the rest of the stripes over the others, if nobody else writes.
 Answer divide_anew(Engine& engine, Handle& handle, const std::vector<std::int64_t>& files, std::string& why) {
     const StorageScope scope(engine);
-    const HeaderFileLock lock(handle.descriptor.number);
+    const HeaderFileLock lock(handle.descriptor.number, handle.path);
+    if (lock.problem()) {
+        why = lock.problem()->message();
+        return Answer::not_now;
+    }
     const auto generations = container::generations_in(handle.container->directory());
     if (!generations) {
         why = generations.error().message();

@@ -298,13 +298,16 @@ void verify_written(Engine& engine, Handle& handle) {
                                  : "the file holds what the program wrote");
 }
 
-void say_unverified(Engine& engine, Handle& handle) {
+void say_unverified(Engine& engine, Handle& handle, bool was_closed) {
     say_left_out(engine, handle);
     if (!handle.engaged) return;
     const std::lock_guard guard(handle.file->log_lock);
     const WriteLog::Report report = handle.file->log.left_by(handle.id);
     say_lost(engine, handle, report);
-    say(engine, handle, VerifyOutcome::unclosed, report.unsure, "the program ended without closing the file");
+    if (was_closed)
+        say(engine, handle, VerifyOutcome::unreadable, report.unsure, "not all ranks of the file verify");
+    else
+        say(engine, handle, VerifyOutcome::unclosed, report.unsure, "the program ended without closing the file");
 }
 
 }  // namespace ioweir::engine

@@ -81,9 +81,10 @@ echo "traces, sets, manifests and plans, each file replaced in each way, under e
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 started=$SECONDS
 IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q tests/trace/test_verify.py tests/trace/test_netcdf_fill.py \
-    tests/trace/test_netcdf_many.py tests/python/test_container.py tests/python/test_lab.py >"$work/log" 2>&1
+    tests/trace/test_netcdf_many.py tests/trace/test_small_calls.py tests/trace/test_endings.py tests/trace/test_containers_by_name.py \
+    tests/python/test_container.py tests/python/test_lab.py >"$work/log" 2>&1
 code=$?
-echo "verification, fill values, very many requests, containers and labs, all cases with both MPIs: exit $code, $((SECONDS - started)) s"
+echo "verification, fill values, very many requests, small calls, ends of ranks, containers and labs, all cases with both MPIs: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 started=$SECONDS
 IOWEIR_TEST_ALL=1 timeout -k 5 10000 .venv/bin/python -m pytest -q tests/python/test_hostile_containers.py >"$work/log" 2>&1

@@ -133,6 +133,7 @@ def write(
     return rows
 
 
+@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "how", "count"),
     [

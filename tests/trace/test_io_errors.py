@@ -47,6 +47,7 @@ def failing(from_byte: int, error: int) -> dict[str, str]:
     return {"FAULT_FROM": str(from_byte), "FAULT_ERRNO": str(error)}
 
 
+@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "strategy", "error"), OF_ALL, ids=[f"{mpi.name}-{name}-{errno.errorcode[e]}" for mpi, name, e in OF_ALL]
 )

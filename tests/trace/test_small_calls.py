@@ -30,6 +30,7 @@ def plan_for(folder: Path, writers: str) -> list[str]:
     return ["--plan", str(plan)]
 
 
+@pytest.mark.either_mpi
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -97,6 +98,7 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
     assert not after - before
 
 
+@pytest.mark.either_mpi
 @pytest.mark.usefixtures("ptrace")
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)

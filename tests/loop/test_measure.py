@@ -19,7 +19,7 @@ from ioweir.replay import run as replay_run
 
 def way(name: str, *seconds: float, other_form: bool = False) -> Way:
     predicted = {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0}
-    return Way(name, "" if name == measure.AS_IT_IS else f"# {name}\n", other_form, predicted, list(seconds))
+    return Way(name, "" if name == measure.AS_IT_IS else f"# {name}\n", other_form, predicted, seconds=list(seconds))
 
 
 UNTOUCHED = way(measure.AS_IT_IS, 1.00, 1.02, 0.98)

@@ -217,7 +217,7 @@ def _part(path: str, before: list[float], **after: list[float]) -> tune.Part:
         for name, each in after.items()
     ]  # fmt: skip
     program: Any = SimpleNamespace(what=path)
-    return tune.Part(_kind(path), program, before, rows, 0)
+    return tune.Part(_kind(path), program, before, rows)
 
 
 def test_files_of_two_kinds_have_a_rule_each_and_one_prediction() -> None:
@@ -244,3 +244,18 @@ def test_files_of_two_kinds_have_a_rule_each_and_one_prediction() -> None:
         measure.AS_IT_IS, "dump.*: everyone; chk.*.h5: auto", "dump.*: auto; chk.*.h5: auto"
     ]  # fmt: skip
     assert ways[1].predicted == found.predicted([dump.good[0], chk.good[0]])
+    assert [one["strategy"] for one in found.result(ways[2].picks)["files"]] == ["auto", "auto"]
+
+
+def test_variants_of_what_is_much_slower_are_not_simulated_and_named(tmp_path: Path) -> None:
+    """Small pieces under `everyone` on a machine of several targets."""
+    settings = ("data=1 MiB", "transfer=1 MiB", "piece=1 KiB")
+    asked = tune.Options(
+        tmp_path / "plan.toml", "gigabit12", kernel="ior-strided", settings=settings, ranks=8, repeat=2
+    )
+    result = tune.tune(asked)
+    rows = {row["strategy"]: row for row in result["tried"]}
+    pruned = [reason for reason in result["reasons"] if reason.startswith("not tried, for without these stripes")]
+    variants = [name for name in rows if name.startswith("everyone, stripes")]
+    assert len(variants) == (0 if rows["everyone"]["predicted"]["ratio_high"] < 0.5 else 3)
+    assert len(pruned) == (0 if variants else 1)

@@ -11,9 +11,6 @@ from typing import Final
 HIGH: Final = "high"
 MEDIUM: Final = "medium"
 LOW: Final = "low"
-RUNS_DIFFER: Final = 0.02
-"""Of the run: the least by which repeated production runs of one program were seen to vary (Wright et al. 2013, section
-5.1), so that a repair which saves nothing may seem to save, or to cost, as much."""
 SEEMING: Final = 0.5
 """Of the most that is gained: no more than this may seem to be its cost because runs differ (spared.py: the most is at
 most twice what was lost, and what was lost at most twice that in another run). Above it, the repair itself costs."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base.runs import RUNS_DIFFER
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
 from ioweir.findings import counted, spared
 from ioweir.findings.columns import Columns
-from ioweir.findings.model import HIGH, LOW, MEDIUM, RUNS_DIFFER, Evidence, Finding, Findings, Remedy
+from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Remedy
 from ioweir.findings.rules.common import pattern
 from ioweir.findings.table import RULES
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ioweir.findings.model import RUNS_DIFFER, SEEMING, Gain
+from ioweir.base.runs import RUNS_DIFFER
+from ioweir.findings.model import SEEMING, Gain
 from ioweir.findings.rule import CALLS, UNKNOWN, Threshold
 
 if TYPE_CHECKING:

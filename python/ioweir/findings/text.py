@@ -6,9 +6,10 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base.runs import RUNS_DIFFER
 from ioweir.base.units import number_list, seconds
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.findings.model import RUNS_DIFFER, SEEMING
+from ioweir.findings.model import SEEMING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -64,6 +64,8 @@ class Way:
     """Of the plan."""
     other_form: bool = False
     predicted: dict[str, float] = field(default_factory=dict)
+    picks: tune.Picks = ()
+    """Of each kind of files the candidate; of the program as it is none."""
     seconds: list[float] = field(default_factory=list)
     out: str = ""
     """Why it is in question no more."""
@@ -100,7 +102,8 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         measured = _Measuring(ways, options, asked.seed, state, how, prepared)
         _with_progress(measured)
     chosen, reasons = judged(ways)
-    result = found.result([None] * len(found.parts))
+    picks = [None] * len(found.parts) if chosen is None else chosen.picks
+    result = found.result(picks)
     result["measured"] = {
         "directory": str(directory),
         "rounds": max(len(way.seconds) for way in ways),
@@ -109,7 +112,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         "seconds": measured.spent_s,
         "ways": [_described(ways[0], way) for way in ways],
     }
-    result["reasons"] += reasons
+    result["reasons"] += [*reasons, *tune.of_all(found, picks)]
     result["reasons"].append(
         f"measuring: {result['measured']['replays']} replays in {directory}, {units.seconds(measured.spent_s)}"
         f"{f', {resumed} of them by an earlier command' if resumed else ''}"
@@ -144,7 +147,7 @@ def contenders(found: tune.Simulated, most: int) -> list[Way]:
             found.said(part, row["strategy"]) for part, row in zip(found.parts, picks, strict=True) if row is not None
         ]
         other = any(row is not None and row["other_form"] for row in picks)
-        ways.append(Way("; ".join(named), found.text(picks), other, found.predicted(picks)))
+        ways.append(Way("; ".join(named), found.text(picks), other, found.predicted(picks), picks))
     return ways
 
 

@@ -84,10 +84,11 @@ def most_special_first(kinds: list[Kind]) -> list[Kind]:
 def of_trace(trace: Trace, requests: Requests, directory: Path, file: str | None) -> tuple[list[Kind], list[str]]:
     """Those with most time first; and what is to be said of others. `file`: its kind alone, which it stands for."""
     sums: dict[str, _Sums] = {}
+    patterns = [pattern_of(PurePosixPath(path).name) for path in trace.paths]
     columns = (requests.process, requests.path, requests.bytes, requests.duration_ns)
     for process, number, moved, spent in zip(*(column.tolist() for column in columns), strict=True):
         path = trace.paths[number]
-        mine = sums.setdefault(pattern_of(PurePosixPath(path).name), _Sums({}, {}))
+        mine = sums.setdefault(patterns[number], _Sums({}, {}))
         of_file = mine.moved.setdefault(path, {})
         of_file[process] = of_file.get(process, 0) + moved
         mine.spent[process] = mine.spent.get(process, 0) + spent

@@ -12,12 +12,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
+from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import kinds, simulate, workload
 from ioweir.predict import machine as machines
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import Program
 
 _CALIBRATION_REPEATS: Final = 2
-_RUNS_DIFFER: Final = 0.02
-"""By so much runs of one program differ on quiet machines: a smaller gain is not worth a plan."""
 _MUCH_SLOWER: Final = 0.5
 """In the best of all runs: what differs in the stripes alone does not make up for it."""
 
@@ -67,8 +66,10 @@ class Part:
     """Seconds of each run without a plan."""
     rows: list[dict[str, Any]]
     """One a candidate, with `candidate`, and `seconds`, `predicted`, `other_form`, `each` or `error`."""
-    left: int
+    left: int = 0
     """Candidates that the budget left out."""
+    pruned: list[str] = field(default_factory=list)
+    """Those that are variants of one that is much slower than the program as it is."""
 
     @property
     def good(self) -> list[dict[str, Any]]:
@@ -209,7 +210,7 @@ def _part(options: Options, machine: Machine, kind: Kind, program: Program, unti
     asked = simulate.Options(options.machine or machine.name, trace=options.trace)
     rule = simulate.plan_of(asked, machine, program)
     before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times)
-    part = Part(kind, program, before, [], 0)
+    part = Part(kind, program, before, [])
     slow: set[str] = set()
     for candidate in candidates(
         program.ranks, int(machine.figures.get("node.ranks", 1)), int(machine.figures["targets.count"])
@@ -217,10 +218,13 @@ def _part(options: Options, machine: Machine, kind: Kind, program: Program, unti
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue
-        if candidate.variant_of not in slow:
-            part.rows.append(_tried(options, machine, part, candidate))
-            if part.rows[-1].get("predicted", _range([]))["ratio_high"] < _MUCH_SLOWER:
-                slow.add(candidate.strategy)
+        if candidate.variant_of in slow:
+            part.pruned.append(candidate.strategy)
+            continue
+        row = _tried(options, machine, part, candidate)
+        part.rows.append(row)
+        if "error" not in row and row["predicted"]["ratio_high"] < _MUCH_SLOWER:
+            slow.add(candidate.strategy)
     return part
 
 
@@ -328,7 +332,7 @@ def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate)
 def _choice(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The fastest that helps in all runs; one that leaves the file's form, where that is no slower in any run."""
     helping = [
-        row for row in rows if row["predicted"]["ratio_low"] > 1 and row["predicted"]["ratio"] >= 1 + _RUNS_DIFFER
+        row for row in rows if row["predicted"]["ratio_low"] > 1 and row["predicted"]["ratio"] >= 1 + RUNS_DIFFER
     ]
     if not helping:
         return None
@@ -361,6 +365,8 @@ def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
             form = ", and leaves the file in another form" if good[0]["other_form"] else ""
             reasons.append(f"{good[0]['strategy']} is faster in the mean, but not in all runs{form}")
     reasons += [f"not possible: {row['strategy']}: {row['error']}" for row in part.rows if "error" in row]
+    if part.pruned:
+        reasons.append(f"not tried, for without these stripes it is much slower: {'; '.join(part.pruned)}")
     if part.left:
         reasons.append(f"{part.left} candidates were left out: the budget was used up")
     return reasons

@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "engine/parts.hpp"
 
@@ -99,37 +100,28 @@ Turn next_turn(const Engine& engine, const Handle& handle, Choice& choice, bool 
 
 using Clock = std::chrono::steady_clock;
 
-std::int64_t ns_since(Clock::time_point begin) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+/// Tells at its end how many nanoseconds a call took, whatever comes of it.
+template <typename Tell>
+class Timed {
+public:
+    explicit Timed(Tell tell) : tell_(std::move(tell)), begin_(Clock::now()) {}
+    ~Timed() { tell_(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count()); }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+private:
+    Tell tell_;
+    Clock::time_point begin_;
+};
+
+auto in_trial(Choice& choice, std::int64_t bytes) {
+    return Timed([&choice, bytes](std::int64_t ns) { choice.trial.add(ns, bytes); });
 }
 
-/// Takes the time of a call in a trial, whatever comes of it.
-class Measured {
-public:
-    Measured(Choice& choice, std::int64_t bytes) : choice_(choice), bytes_(bytes), begin_(Clock::now()) {}
-    ~Measured() { choice_.trial.add(ns_since(begin_), bytes_); }
-    Measured(const Measured&) = delete;
-    Measured& operator=(const Measured&) = delete;
-
-private:
-    Choice& choice_;
-    std::int64_t bytes_;
-    Clock::time_point begin_;
-};
-
-/// ... and of the engine's call before the first trial.
-class LookedAt {
-public:
-    LookedAt(Choice& choice, std::int64_t bytes) : choice_(choice), bytes_(bytes), begin_(Clock::now()) {}
-    ~LookedAt() { choice_.look = {ns_since(begin_), bytes_}; }
-    LookedAt(const LookedAt&) = delete;
-    LookedAt& operator=(const LookedAt&) = delete;
-
-private:
-    Choice& choice_;
-    std::int64_t bytes_;
-    Clock::time_point begin_;
-};
+/// The engine's call before the first trial.
+auto looked_at(Choice& choice, std::int64_t bytes) {
+    return Timed([&choice, bytes](std::int64_t ns) { choice.look = {ns, bytes}; });
+}
 
 int by_library(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> real) {
     settle_size(engine, *handle.file);
@@ -180,7 +172,7 @@ std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& c
         case Turn::engine:
             return {};
         case Turn::looked_at: {
-            const LookedAt looked(*choice, bytes);
+            const auto timed = looked_at(*choice, bytes);
             return by_engine();
         }
         case Turn::library:
@@ -188,12 +180,12 @@ std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& c
             ++weighed.left;
             return by_library(engine, handle, call, real);
         case Turn::measured_engine: {
-            const Measured measured(*choice, bytes);
+            const auto timed = in_trial(*choice, bytes);
             return by_engine();
         }
         case Turn::measured_library: {
             ++weighed.tried;
-            const Measured measured(*choice, bytes);
+            const auto timed = in_trial(*choice, bytes);
             return by_library(engine, handle, call, real);
         }
     }
@@ -224,7 +216,7 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
             break;
         case Turn::looked_at: {
             meet(handle);
-            const LookedAt looked(choice, bytes_asked(call));
+            const auto timed = looked_at(choice, bytes_asked(call));
             return transfer(engine, handle, call, same, independent);
         }
         case Turn::library:
@@ -232,13 +224,13 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
             return by_library(engine, handle, call, same);
         case Turn::measured_engine: {
             meet(handle);  // who comes late is not to be counted against whoever waits for it
-            const Measured measured(choice, bytes_asked(call));
+            const auto timed = in_trial(choice, bytes_asked(call));
             return transfer(engine, handle, call, same, independent);
         }
         case Turn::measured_library: {
             ++weighed.tried;
             meet(handle);
-            const Measured measured(choice, bytes_asked(call));
+            const auto timed = in_trial(choice, bytes_asked(call));
             return by_library(engine, handle, call, same);
         }
     }

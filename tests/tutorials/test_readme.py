@@ -27,7 +27,8 @@ NOT_RUN: Final = {
     "make install PREFIX=$HOME/.local": "installs packages of the system, builds for minutes (tools/fresh-debian.sh)",
     "make demo": "takes minutes, and needs LAMMPS (tools/fresh-debian.sh)",
     "make test": "runs this test",
-    ".venv/bin/ioweir report demo-output/before": "reports what `make demo` has made",
+    ".venv/bin/ioweir tune demo-output/before --measure -o demo-output/plan.toml --force --budget 60s": "a step of "
+    "`make demo`, which replays what that has traced",
 }
 """Commands that cannot be run here, and why."""
 

@@ -206,6 +206,7 @@ def engine(twice: Twice, scratch: Path) -> None:
     """Every kernel with the library and all strategies, as bench-engine; nothing that has no part of ioweir."""
     for storage, folder in bench_engine.storages(twice.storages):
         place = Path(tempfile.mkdtemp(prefix="old-new-", dir=folder))
+        twice.place = storage
         for case in engine_cases.CASES:
             for kind in twice.kinds:
                 for ranks in (2, 4):
@@ -218,7 +219,8 @@ def engine(twice: Twice, scratch: Path) -> None:
                     plan = scratch / "plan.toml"
                     plan.write_text(engine_cases.plan_text(ranks), encoding="utf-8")
                     ways = [*([] if throttled else [engine_cases.LIBRARY]), *engine_cases.STRATEGIES]
-                    twice.place = storage
+                    if not twice.wanted(twice.title(kind, ranks, case.words)):
+                        continue
                     rounds = 1 if throttled else 4
                     engine_cases.run_ways(measured, case, ways, place, twice.number, rounds, plan)
         shutil.rmtree(place)

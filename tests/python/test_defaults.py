@@ -145,12 +145,12 @@ def test_options_that_may_be_given_several_times(
         monkeypatch.setenv(name, value)
     group = typer.main.get_command(app.app)
     write(places[1], '[kernel]\nhint = "cb_nodes=4"\n')
-    assert defaults.default_map(group) == {"kernel": {"hint": ["cb_nodes=4"]}}
+    assert defaults.default_map(lambda: group) == {"kernel": {"hint": ["cb_nodes=4"]}}
     write(places[1], '[kernel]\nhint = ["cb_nodes=4", "cb_buffer_size=1"]\n')
-    assert defaults.default_map(group) == {"kernel": {"hint": ["cb_nodes=4", "cb_buffer_size=1"]}}
+    assert defaults.default_map(lambda: group) == {"kernel": {"hint": ["cb_nodes=4", "cb_buffer_size=1"]}}
     write(places[1], "[kernel]\nhint = [[1]]\n")
     with pytest.raises(IoweirError, match="it takes a word or a number"):
-        defaults.default_map(group)
+        defaults.default_map(lambda: group)
 
 
 def test_values_that_json_has_not_are_shown(places: tuple[Path, Path, dict[str, str]]) -> None:

@@ -13,7 +13,7 @@ from ioweir.cli.arguments import JsonOption, print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ioweir.launch.defaults import Defaults
@@ -22,12 +22,14 @@ NOT_BY_DEFAULT: Final = {"help", "json", "output", "plan", "version"}
 """Of one run at a time; plans of programs stand in [plans]."""
 
 
-def default_map(group: Any) -> dict[str, Any]:
-    """Values by command and parameter, as click takes them."""
+def default_map(all_commands: Callable[[], Any]) -> dict[str, Any]:
+    """Values by command and parameter, as click takes them. The group of all commands is made where a file needs it."""
     from ioweir.launch import defaults  # noqa: PLC0415
 
     merged: dict[str, Any] = {}
-    for path, sections in defaults.load(os.environ).sections:
+    loaded = [(path, sections) for path, sections in defaults.load(os.environ).sections if sections]
+    group = all_commands() if loaded else None
+    for path, sections in loaded:
         _merge(merged, _of_group(group, sections, path, ()))
     return merged
 

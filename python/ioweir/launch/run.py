@@ -471,8 +471,7 @@ def _conclude(directory: Path, ended: Ended, options: Options, program: str = ""
 def _first_report(directory: Path, options: Options) -> Report | None:
     anonymous = options.tracing.anonymise_key is not None
     # numpy starts threads: see execute
-    from ioweir.findings import text  # noqa: PLC0415
-    from ioweir.report import figures, report_text  # noqa: PLC0415
+    from ioweir.report import figures  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
     try:
@@ -489,6 +488,9 @@ def _first_report(directory: Path, options: Options) -> Report | None:
     if options.compress and not is_compressed:
         _compress(directory, trace)
     if not options.quiet:
+        from ioweir.findings import text  # noqa: PLC0415
+        from ioweir.report import report_text  # noqa: PLC0415
+
         for line in (*report_text.summary(result), "", *text.short(found, shown(directory))):
             plain_text.say(line)
     return result

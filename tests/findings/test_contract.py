@@ -68,9 +68,13 @@ def check(rows: list[dict[str, Any]], wall_s: float) -> None:
             assert all(type(evidence[name]) is str and evidence[name] for name in ("text", "unit"))
         assert row["remedies"]
         for remedy in row["remedies"]:
-            assert set(remedy) == {"kind", "text", "plan"}
+            assert set(remedy) == {"kind", "text", "plan", "hints", "doubt", "saves"}
             assert remedy["kind"] in ("plan", "hint", "source", "striping")
-            assert all(type(value) is str for value in remedy.values())
+            assert all(type(remedy[name]) is str for name in ("kind", "text", "plan", "doubt"))
+            assert all(type(value) is str and value for pair in remedy["hints"].items() for value in pair)
+            assert all(f"{name} = {value}" in remedy["text"] for name, value in remedy["hints"].items())
+            saves = remedy["saves"]
+            assert saves is None or 0 <= saves["low"] <= saves["high"] <= wall_s * (1 + 1e-9), saves
             if remedy["kind"] == "plan":
                 compiled().check_plan(remedy["plan"], "plan.toml")
             else:

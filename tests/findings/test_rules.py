@@ -209,6 +209,52 @@ def test_hdf5_metadata_between_data() -> None:
     assert finding.seconds == pytest.approx(20)
 
 
+@pytest.mark.parametrize("filling", [True, False])
+def test_fill_values_are_left_out_by_the_plan_where_they_are_written(filling: bool) -> None:
+    """20 data sets, each 1 s to make: with 0.8 s of 1 MiB of fill values in it, or of nothing; and 64 attributes."""
+    builder, (first,) = ranks(1)
+    for at in range(84):
+        call = Call(first, "H5Dcreate2" if at < 20 else "H5Awrite", at, at + 1, "/out.h5")
+        builder.add(call)
+        mine = call.inside("MPI_File_write_at", at + 0.1, at + 0.2, 512, offset=4096 * at, origin="application")
+        builder.add(mine, mine.inside("pwrite", at + 0.1, at + 0.2, 512, offset=4096 * at))
+        if at < 20 and filling:
+            values = call.inside("pwrite", at + 0.2, at + 1, MIB, offset=MIB * (at + 1), origin="application")
+            builder.add(values)
+    finding = one(builder, "hdf5-metadata-scattered")
+    plans = [remedy.plan for remedy in finding.remedies if remedy.plan]
+    assert len(plans) == 1
+    # Of 84 s the plan spares the requests: 84 x 0.1 s, and 20 x 0.8 s of fill values; those of memory are faster.
+    saves = finding.remedies[0].saves
+    assert saves is not None
+    assert (saves.low, saves.high) == pytest.approx((6.1, 24.4) if filling else (2.1, 8.4))
+    assert ('fill = "never"' in plans[0]) is filling
+    assert [evidence.figure for evidence in finding.evidence if "fill values" in evidence.text] == (
+        [20.0 * MIB] if filling else []
+    )
+
+
+@pytest.mark.parametrize("op", ["write", "read"])
+def test_small_writes_beneath_hdf5_may_be_mended_by_learned_chunks(op: str) -> None:
+    """100 calls on a data set, each in 20 requests with gaps between."""
+    builder, (first,) = ranks(1)
+    for at in range(100):
+        whole = Call(first, f"H5D{op}", at, at + 0.8, "/out.h5", 20 * 512)
+        builder.add(whole)
+        for number in range(20):
+            begin = at + 0.04 * number
+            place = 1024 * (20 * at + number)
+            more = {"offset": place, "origin": "application"}
+            request = whole.inside(f"MPI_File_{op}_at", begin, begin + 0.03, 512, **more)
+            builder.add(request, request.inside(f"p{op}", begin, begin + 0.03, 512, offset=place))
+    finding = one(builder, "small-requests")
+    learned = [remedy for remedy in finding.remedies if 'chunks = "learn"' in remedy.plan]
+    assert len(learned) == (1 if op == "write" else 0)
+    assert all("does not tell" in remedy.doubt for remedy in learned)
+    said = " ".join(" ".join(text.full(found(builder), "trace")).split())
+    assert ("It may change nothing: chunks are learned" in said) is (op == "write")
+
+
 def test_bytes_read_again() -> None:
     """A rank reads the same 1 MiB ten times in 10 s: nine tenths are lost."""
     builder, (first,) = ranks(1)

@@ -44,6 +44,12 @@ class Remedy:
     kind: str
     text: str
     plan: str = ""
+    hints: dict[str, str] = field(default_factory=dict)
+    """Of MPI-IO, by name: what the text says, for programs."""
+    doubt: str = ""
+    """Why it may change nothing, though the finding holds: the least that it saves is 0 then."""
+    saves: Gain | None = None
+    """Where it mends less than the finding's other remedies: what it saves itself."""
 
 
 @dataclass

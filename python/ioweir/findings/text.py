@@ -108,6 +108,10 @@ def full(found: Findings, directory: str) -> list[str]:
             lines += _wrapped(f"{_KINDS[remedy.kind]}: {remedy.text}")
             if remedy.plan:
                 lines += [f"       {line}" for line in remedy.plan.rstrip().splitlines()]
+            if remedy.saves is not None:
+                lines += _wrapped(f"This alone may save {gain_text(remedy.saves, found.wall_s)}")
+            if remedy.doubt:
+                lines += _wrapped(f"It may change nothing: {remedy.doubt}")
         if any(remedy.plan for remedy in finding.remedies):
             lines.append(f"   The plan as a file: ioweir findings {directory} --plan {finding.code} > plan.toml")
         for words in finding.unseen:

@@ -105,7 +105,7 @@ def _finding(at: int, one: Finding, found: Findings, directory: str, program: st
     names = "".join(f"<li><code>{_t(_short(name))}</code></li>" for name in one.files[:_MOST_NAMES])
     if len(one.files) > _MOST_NAMES:
         names += f"<li>and {len(one.files) - _MOST_NAMES} more</li>"
-    remedies = "".join(_remedy(at, number, remedy) for number, remedy in enumerate(one.remedies))
+    remedies = "".join(_remedy(at, number, remedy, found.wall_s) for number, remedy in enumerate(one.remedies))
     unseen = "".join(f"<li>{_t(words.partition(': ')[2])}</li>" for words in one.unseen)
     return (
         f'<article class="finding {_t(one.severity)}" id="finding-{at}" data-code="{_t(one.code)}">'
@@ -122,10 +122,12 @@ def _finding(at: int, one: Finding, found: Findings, directory: str, program: st
     )
 
 
-def _remedy(at: int, number: int, remedy: Remedy) -> str:
+def _remedy(at: int, number: int, remedy: Remedy, wall_s: float) -> str:
     said = remedy.text if remedy.kind == "hint" else _sentence(remedy.text)  # hints begin with their names
     words = f"<b>{_t(_KINDS.get(remedy.kind, remedy.kind))}.</b> {_t(said)}"
-    return f"<li>{words}{_copied(f'plan-{at}-{number}', 'plan', remedy.plan)}</li>"
+    saves = "" if remedy.saves is None else f" This alone may save {_t(gain_text(remedy.saves, wall_s))}."
+    doubt = f" It may change nothing: {_t(remedy.doubt)}." if remedy.doubt else ""
+    return f"<li>{words}{saves}{doubt}{_copied(f'plan-{at}-{number}', 'plan', remedy.plan)}</li>"
 
 
 def _copied(name: str, what: str, text: str) -> str:

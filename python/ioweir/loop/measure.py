@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir.base import progress, units
 from ioweir.base.guarded_files import Folder, loads_bounded, write_named
 from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
-from ioweir.predict import tune
+from ioweir.predict import estimated, tune
 from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
 from ioweir.report import noise
@@ -66,6 +66,8 @@ class Way:
     predicted: dict[str, float] = field(default_factory=dict)
     picks: tune.Picks = ()
     """Of each kind of files the candidate; of the program as it is none."""
+    hints: tuple[str, ...] = ()
+    """Of MPI-IO, NAME=VALUE, in the place of a plan."""
     seconds: list[float] = field(default_factory=list)
     out: str = ""
     """Why it is in question no more."""
@@ -102,8 +104,13 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         measured = _Measuring(ways, options, asked.seed, state, how, prepared)
         _with_progress(measured)
     chosen, reasons = judged(ways)
-    picks = [None] * len(found.parts) if chosen is None else chosen.picks
+    none: list[Any] = [None] * len(found.parts)
+    # Beside hints that were taken there is no plan: it would take over what they change.
+    carriers = none if chosen is not None and chosen.hints else _carriers(ways, len(found.parts))
+    of_plan = none if chosen is None or chosen.hints else chosen.picks
+    picks, decisions = estimated.decided(found.known, found.parts, of_plan, carriers, measured=True)
     result = found.result(picks)
+    result["estimated"] = [decision.row() for decision in decisions]
     result["measured"] = {
         "directory": str(directory),
         "rounds": max(len(way.seconds) for way in ways),
@@ -112,7 +119,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         "seconds": measured.spent_s,
         "ways": [_described(ways[0], way) for way in ways],
     }
-    result["reasons"] += [*reasons, *tune.of_all(found, picks)]
+    result["reasons"] += [*reasons, *estimated.told(decisions, asked.machine), *tune.of_all(found, picks)]
     result["reasons"].append(
         f"measuring: {result['measured']['replays']} replays in {directory}, {units.seconds(measured.spent_s)}"
         f"{f', {resumed} of them by an earlier command' if resumed else ''}"
@@ -122,9 +129,11 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         result["reasons"].append(f"{calls} recorded calls were not replayed: ioweir replay says which")
     if chosen is not None:
         difference = noise.difference(ways[0].seconds, chosen.seconds)
-        result["predicted"] = chosen.predicted
-        result["plan"] = _plan_text(asked, result, chosen)
         result["measured"] |= {"ratio": difference.ratio, "low": difference.low, "high": difference.high}
+        result["measured"]["hints"] = list(chosen.hints)
+    if any(picks):
+        result["predicted"] = found.predicted(picks)
+        result["plan"] = _plan_text(asked, result, found.text(picks), measured=chosen is not None)
         tune.write_plan(asked, result["plan"])
         result["output"] = str(asked.output)
     state.forget()
@@ -137,6 +146,7 @@ def contenders(found: tune.Simulated, most: int) -> list[Way]:
 
     The first plan has the fastest candidate for the files of each kind, the second one the second. Of those that differ
     in their buffer alone only the fastest counts. Only the kind with most time is tried with what does not help it.
+    MPI-IO hints of findings are one more way, all of them together, without a plan.
     """
     ways = [Way(AS_IT_IS)]
     ranked = [_ranked(part, most, helping=number > 0) for number, part in enumerate(found.parts)]
@@ -148,7 +158,27 @@ def contenders(found: tune.Simulated, most: int) -> list[Way]:
         ]
         other = any(row is not None and row["other_form"] for row in picks)
         ways.append(Way("; ".join(named), found.text(picks), other, found.predicted(picks), picks))
+    if hints := estimated.all_hints(found.known):
+        words = tuple(f"{name}={value}" for name, value in hints.items())
+        ways.append(Way(f"no plan, hints {', '.join(words)}", hints=words))
     return ways
+
+
+def _carriers(ways: Sequence[Way], parts: int) -> list[estimated.Carrier | None]:
+    """Of each kind of files what the fastest plan that is not shown to do harm has for it."""
+    untouched = ways[0]
+    harmless = [
+        way
+        for way in ways[1:]
+        if way.text and way.seconds and not way.other_form
+        and noise.difference(untouched.seconds, way.seconds).verdict != noise.SLOWER
+    ]  # fmt: skip
+    if not harmless:
+        return [None] * parts
+    best = min(harmless, key=lambda way: noise.median(way.seconds))
+    cost = max(noise.median(best.seconds) - noise.median(untouched.seconds), 0.0)
+    # The cost is of all kinds together: each of them answers for all of it.
+    return [None if row is None else estimated.Carrier(row, cost, "measured") for row in best.picks]
 
 
 def _ranked(part: tune.Part, most: int, *, helping: bool) -> list[dict[str, Any]]:
@@ -173,15 +203,15 @@ def judged(ways: Sequence[Way]) -> tuple[Way | None, list[str]]:
     if not helping:
         return None, [*reasons, "no plan was shown to be faster than the program as it is"]
     best = min(helping, key=lambda way: noise.median(way.seconds))
-    plain = [way for way in helping if not way.other_form]
-    if best.other_form and plain:
+    plain = [way for way in helping if not way.other_form and not way.hints]
+    if best not in plain and plain:
         plainest = min(plain, key=lambda way: noise.median(way.seconds))
         if noise.difference(plainest.seconds, best.seconds).verdict != noise.FASTER:
-            reasons.append(
-                f"{best.name} leaves the file in another form, and was not shown to be faster than {plainest.name}"
-            )
+            why = "is for the user to set" if best.hints else "leaves the file in another form"
+            reasons.append(f"{best.name} {why}, and was not shown to be faster than {plainest.name}")
             best = plainest
-    return best, [*reasons, f"taken: {best.name}"]
+    reasons.append(f"taken: {best.name}")
+    return best, [*reasons, estimated.HINTS_WHERE] if best.hints else reasons
 
 
 def _said(way: Way, found: noise.Difference | None) -> str:
@@ -280,9 +310,8 @@ def _key(asked: tune.Options, how: replay_run.Options, ways: Sequence[Way]) -> s
     """Of what is measured: other plans, another trace or place are another measurement."""
     assert asked.trace is not None
     words = [str(asked.trace.resolve()), str(how.directory.resolve()), how.think, str(how.mpi), str(how.seed)]
-    return hashlib.sha256(
-        "\0".join([*words, *(way.text for way in ways)]).encode("utf-8", "surrogateescape")
-    ).hexdigest()
+    words += [word for way in ways for word in (way.text, *way.hints)]
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class _Measuring:
@@ -333,7 +362,7 @@ class _Measuring:
     def _replay(self, way: Way) -> None:
         os.sync()  # what the one before has left in memory is not this one's
         with contextlib.ExitStack() as files:
-            how = self._how
+            how = replace(self._how, hints=way.hints)
             folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-measure-")))
             if way.text:
                 write_named(folder / "plan.toml", way.text)
@@ -378,14 +407,15 @@ def _with_progress(measuring: _Measuring) -> None:
         ) from interrupt
 
 
-def _plan_text(asked: tune.Options, result: dict[str, Any], chosen: Way) -> str:
-    ratio = chosen.predicted
+def _plan_text(asked: tune.Options, result: dict[str, Any], rules: str, *, measured: bool) -> str:
+    ratio = result["predicted"]
+    shown = "MEASURED by replays" if measured else "NOT MEASURED to be faster by replays, ESTIMATED from the trace"
     lines = [
         f"made by ioweir tune --measure for {result['what']}", f"machine: {result['machine']}", *result["reasons"],
         f"simulated before: {ratio['ratio']:.2f} times as fast ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
-        f"MEASURED by replays; the program itself: ioweir run --plan {asked.output} -- CMD",
+        f"{shown}; the program itself: ioweir run --plan {asked.output} -- CMD",
     ]  # fmt: skip
-    return tune.commented(lines, chosen.text)
+    return tune.commented(lines, rules)
 
 
 def to_text(result: dict[str, Any]) -> list[str]:

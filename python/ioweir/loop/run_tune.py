@@ -20,7 +20,7 @@ from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import run as launch_run
 from ioweir.launch import wrappers
 from ioweir.loop import measure
-from ioweir.predict import tune
+from ioweir.predict import estimated, tune
 from ioweir.replay import from_trace
 from ioweir.trace import reader
 
@@ -67,18 +67,24 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
         for line in (measure if options.measure else tune).to_text(result):
             _say(line)
     if result["output"] is None:
+        if hints := result.get("measured", {}).get("hints"):
+            _say(f"verdict: no plan, but the hints {', '.join(hints)} were shown to be faster")
+            return code
         found = "was shown to be" if options.measure else "that was simulated is"
         _say(f"verdict: nothing {found} faster; the program stays as it is")
         return code
-    expected = _measured(result) if options.measure else result["predicted"]
-    how = "replays say it is" if options.measure else "predicted before it to be"
+    measured = "ratio" in result.get("measured", {})
+    expected = _measured(result) if measured else result["predicted"]
+    how = "replays say it is" if measured else "predicted before it to be"
     _say(f"second run, under {plan}, {how} {_ratio(expected)}")
     code = _traced(words, folder / AFTER, ["--plan", str(plan), *(["--verify"] if options.verify else [])])
     if code != EXIT_OK:
         _say(f"the program ended with {code} under the plan; without it with 0. Do not use {plan}")
         return code
     try:
-        lines = verdict(folder, expected, MEASURED if options.measure else PREDICTED)
+        lines = verdict(folder, expected, MEASURED if measured else PREDICTED)
+        if any(row["taken"] for row in result["estimated"]):
+            lines.insert(2, f"what was {estimated.SAID}, is not in these ratios: this run is what shows it")
     except (IoweirError, OSError) as error:
         lines = [f"no verdict: {error}"]
     for line in lines:

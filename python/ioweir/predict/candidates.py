@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir.predict import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
 _STRIPES: Final = ("1 MiB", "4 MiB", "16 MiB")
@@ -33,6 +33,19 @@ class Candidate:
     def text(self, match: str) -> str:
         """The rule as a plan's file has it."""
         return simulate.rule_text(self.keys, match)
+
+
+def with_more(known: Iterable[Candidate], more: Iterable[Mapping[str, Any]]) -> Iterator[Candidate]:
+    """Those that are always tried, and rules that findings propose, where they are others."""
+    texts: set[str] = set()
+    for candidate in known:
+        texts.add(candidate.text("*"))
+        yield candidate
+    for keys in more:
+        candidate = Candidate(", ".join(simulate.key_lines(keys)), keys)
+        if candidate.text("*") not in texts:
+            texts.add(candidate.text("*"))
+            yield candidate
 
 
 def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidate]:

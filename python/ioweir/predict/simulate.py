@@ -68,17 +68,18 @@ class PlanRule:
 
 def rule_text(keys: Mapping[str, Any], match: str = "*") -> str:
     """A plan of one rule."""
-    return "".join(f"{line}\n" for line in ("[[file]]", f"match = {_toml(match)}", *_key_lines(keys)))
+    return "".join(f"{line}\n" for line in ("[[file]]", f"match = {_toml(match)}", *key_lines(keys)))
 
 
-def _key_lines(keys: Mapping[str, Any]) -> list[str]:
+def key_lines(keys: Mapping[str, Any]) -> list[str]:
+    """Keys of a rule or of a table in it, as a plan has them."""
     return [f"{key} = {_toml(value)}" for key, value in keys.items()]
 
 
 def _toml(value: Any) -> str:
     """Of what rules have: texts, numbers, switches, lists, tables."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(_key_lines(value)) + " }"
+        return "{ " + ", ".join(key_lines(value)) + " }"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return toml_text.quoted(value) if isinstance(value, str) else json.dumps(value)

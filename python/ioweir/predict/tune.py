@@ -20,9 +20,9 @@ from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.predict import kinds, simulate, workload
+from ioweir.predict import estimated, kinds, simulate, workload
 from ioweir.predict import machine as machines
-from ioweir.predict.candidates import Candidate, candidates
+from ioweir.predict.candidates import Candidate, candidates, with_more
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 
@@ -94,6 +94,8 @@ class Simulated:
     """Those with most time first."""
     remarks: list[str]
     what: str
+    known: estimated.Known = field(default_factory=estimated.Known)
+    """What the trace's findings propose besides."""
 
     def predicted(self, picks: Picks) -> dict[str, float]:
         """Time before over time after, of all parts together."""
@@ -131,6 +133,7 @@ class Simulated:
             "predicted": _range([]),
             "files": [_of_part(part, row) for part, row in zip(self.parts, picks, strict=True)],
             "tried": tried,
+            "estimated": [],
             "reasons": list(self.remarks),
         }
 
@@ -168,7 +171,7 @@ def simulated(options: Options) -> Simulated:
     check(options)
     began = time.monotonic()
     machine, remarks = _machine(options)
-    programs, left_out = _programs(options, machine)
+    programs, left_out, known = _programs(options, machine)
     parts: list[Part] = []
     for kind, program in programs:
         # Candidates come before parts: the budget of those that are left is shared.
@@ -176,20 +179,21 @@ def simulated(options: Options) -> Simulated:
         until = None
         if options.budget_s is not None:
             until = time.monotonic() + share * max(0.0, options.budget_s - (time.monotonic() - began))
-        parts.append(_part(options, machine, kind, program, until))
+        more = known.strategies_of(kind.pattern)
+        parts.append(_part(options, machine, kind, program, until, more))
     what = parts[0].program.what
     if len(parts) > 1:
         what = f"{len(parts)} kinds of files of {options.trace}: {', '.join(part.kind.pattern for part in parts)}"
-    return Simulated(machine, parts, [*remarks, *left_out], what)
+    return Simulated(machine, parts, [*remarks, *left_out], what, known)
 
 
-def _programs(options: Options, machine: Machine) -> tuple[list[tuple[Kind, Program]], list[str]]:
-    """What is simulated, and what is to be said of what is not."""
+def _programs(options: Options, machine: Machine) -> tuple[list[tuple[Kind, Program]], list[str], estimated.Known]:
+    """What is simulated, what is to be said of what is not, and what the trace's findings propose."""
     asked = simulate.Options(
         options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace
     )
     if options.trace is None:
-        return [(Kind("*", "", 1, 1.0, 1.0), simulate.program_of(asked))], []
+        return [(Kind("*", "", 1, 1.0, 1.0), simulate.program_of(asked))], [], estimated.Known()
     loaded = workload.loaded_whole(options.trace)
     requests = loaded.requests()
     found, remarks = kinds.of_trace(loaded, requests, options.trace, options.file)
@@ -203,18 +207,20 @@ def _programs(options: Options, machine: Machine) -> tuple[list[tuple[Kind, Prog
             remarks.append(f"not simulated: {error}")
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
-    return programs, remarks
+    return programs, remarks, estimated.of_trace(loaded, [kind for kind, _ in programs])
 
 
-def _part(options: Options, machine: Machine, kind: Kind, program: Program, until: float | None) -> Part:
+def _part(
+    options: Options, machine: Machine, kind: Kind, program: Program, until: float | None,
+    more: Sequence[Mapping[str, Any]],
+) -> Part:  # fmt: skip
     asked = simulate.Options(options.machine or machine.name, trace=options.trace)
     rule = simulate.plan_of(asked, machine, program)
     before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times)
     part = Part(kind, program, before, [])
     slow: set[str] = set()
-    for candidate in candidates(
-        program.ranks, int(machine.figures.get("node.ranks", 1)), int(machine.figures["targets.count"])
-    ):
+    a_node, targets = (int(machine.figures.get(name, 1)) for name in ("node.ranks", "targets.count"))
+    for candidate in with_more(candidates(program.ranks, a_node, targets), more):
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue
@@ -229,13 +235,19 @@ def _part(options: Options, machine: Machine, kind: Kind, program: Program, unti
 
 
 def tune(options: Options) -> dict[str, Any]:
-    """Chooses by simulation alone; writes the plan where one helps."""
+    """Chooses by simulation, and by estimates of what it does not know; writes the plan where one helps."""
     began = time.monotonic()
     found = simulated(options)
     picks = [_choice(part.good) for part in found.parts]
+    reasons = [
+        found.said(part, reason)
+        for part, chosen in zip(found.parts, picks, strict=True)
+        for reason in _reasons(part, chosen)
+    ]
+    picks, decisions = estimated.decided(found.known, found.parts, picks, estimated.simulated_carriers(found.parts))
     result = found.result(picks)
-    for part, chosen in zip(found.parts, picks, strict=True):
-        result["reasons"] += [found.said(part, reason) for reason in _reasons(part, chosen)]
+    result["estimated"] = [decision.row() for decision in decisions]
+    result["reasons"] += [*reasons, *estimated.told(decisions, options.machine)]
     result["reasons"] += of_all(found, picks)
     if any(picks):
         result["predicted"] = found.predicted(picks)

@@ -122,6 +122,13 @@ def by_collective(run: Columns, calls: Mask) -> float:
     return passing(run, moved, max(moved / _ROUND, 1.0))
 
 
+def hdf5_requests(run: Columns) -> Mask:
+    """Requests that HDF5 makes: MPI-IO calls, or POSIX calls without any around them."""
+    under = ~run.outermost & run.is_layer("HDF5")[run.root]
+    requests: Mask = under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
+    return requests
+
+
 def op_of(run: Columns, calls: Mask) -> str:
     """Whether the calls mostly write or read, by time."""
     return "write" if run.seconds(calls & run.is_op("write")) >= run.seconds(calls & run.is_op("read")) else "read"
@@ -161,6 +168,18 @@ def aggregate(files: list[str]) -> Remedy:
         "plan",
         "let ioweir gather the ranks' pieces and write them in large requests",
         rule_for(files, 'writers = "auto"'),
+    )
+
+
+def learned_chunks(files: list[str], *, aligned: bool = False) -> Remedy:
+    """Chunks for HDF5's data sets, each rank's part one of them; `aligned`: each begins at a stripe."""
+    alignment = 'hdf5 = { chunks = "learn", alignment = "auto" }'
+    return Remedy(
+        "plan",
+        f"let ioweir give new data sets chunks of the part that each rank writes{', at stripes' if aligned else ''}",
+        rule_for(files, alignment if aligned else 'hdf5 = { chunks = "learn" }'),
+        doubt="chunks are learned from the first data set of a shape, for the later ones, where every rank writes one "
+        "box of a grid to a contiguous data set: the trace does not tell whether that is so",
     )
 
 

@@ -9,9 +9,19 @@ import numpy as np
 from ioweir.base.spec_names import POSIX
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
+from ioweir.findings import spared
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, UNKNOWN, Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, VANISH, behind, counted, rule_for
+from ioweir.findings.rules.common import (
+    CROWDED,
+    SMALL,
+    VANISH,
+    behind,
+    counted,
+    from_memory,
+    hdf5_requests,
+    rule_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,11 +107,7 @@ def _close(run: Columns) -> Iterator[Found]:
         evidence=[counted("closes", calls), Evidence("longest close", longest, "s")],
         remedies=[
             Remedy("source", "write what is small at once or keep the file open (HDF5: H5Pset_coll_metadata_write)"),
-            Remedy(
-                "plan",
-                "let ioweir write HDF5 metadata collectively",
-                rule_for(files, 'hdf5 = { collective_metadata = "writes" }'),
-            ),
+            *_metadata_together(run, calls, files),
         ],
         files=files,
         doubt=CROWDED if run.crowded and run.seconds(shown) < 0.5 * price.seconds else "",
@@ -149,6 +155,21 @@ def _meeting(run: Columns, calls: Mask) -> float:
 def _spares(run: Columns, calls: Mask, seconds: float) -> str:
     """Whether all of it vanishes: ranks that waited for each other here may do so in their next call instead."""
     return UNKNOWN if seconds > run.seconds(calls) else CALLS
+
+
+def _metadata_together(run: Columns, closes: Mask, files: list[str]) -> list[Remedy]:
+    """For files that HDF5 closes with small requests of its own."""
+    small = hdf5_requests(run) & closes[run.root] & run.is_op("write") & (run.bytes < SMALL)
+    if not small.any():
+        return []
+    return [
+        Remedy(
+            "plan",
+            "let ioweir write HDF5 metadata collectively",
+            rule_for(files, 'hdf5 = { collective_metadata = "writes" }'),
+            saves=spared.of_requests(run, run.seconds(small), from_memory=from_memory(run, small)),
+        )
+    ]
 
 
 def _extension(run: Columns) -> Iterator[Found]:

@@ -65,7 +65,9 @@ def _find(run: Columns) -> Iterator[Found]:
             remedies=[
                 aggregate(files),
                 Remedy(
-                    "hint", "romio_cb_write = enable, romio_cb_read = enable (ROMIO); OMPI_MCA_fcoll=vulcan (Open MPI)"
+                    "hint",
+                    "romio_cb_write = enable, romio_cb_read = enable (ROMIO); OMPI_MCA_fcoll=vulcan (Open MPI)",
+                    hints={"romio_cb_write": "enable", "romio_cb_read": "enable"},
                 ),
             ],
             files=files,

@@ -77,7 +77,11 @@ def _sieving(run: Columns) -> Iterator[Found]:
         "lock and read the file before they write to it (data sieving)",
         "Each rank writes small pieces with gaps. The MPI library reads the whole stretch, changes the pieces "
         "and writes all of it back, under a lock that keeps the other ranks out.",
-        Remedy("hint", "romio_ds_write = disable, and collective calls with romio_cb_write = enable"),
+        Remedy(
+            "hint",
+            "romio_ds_write = disable, and collective calls with romio_cb_write = enable",
+            hints={"romio_ds_write": "disable", "romio_cb_write": "enable"},
+        ),
     )
 
 

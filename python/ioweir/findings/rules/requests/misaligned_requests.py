@@ -17,6 +17,7 @@ from ioweir.findings.rules.common import (
     by_collective,
     counted,
     from_memory,
+    learned_chunks,
     rule_for,
     sized,
 )
@@ -80,11 +81,17 @@ def _find(run: Columns) -> Iterator[Found]:
                 "let ioweir cut the requests at stripes",
                 rule_for(names, 'writers = "auto"', 'domains = "cyclic"', 'stripe = { size = "1 MiB" }'),
             ),
+            *([learned_chunks(names, aligned=True)] if _by_hdf5(run, crooked) else []),
             Remedy("source", "make each rank's part begin at a multiple of 1 MiB (HDF5: H5Pset_alignment)"),
         ],
         files=names,
         ranks=run.ranks_of(crooked),
     )
+
+
+def _by_hdf5(run: Columns, calls: Mask) -> bool:
+    """Whether most of the calls' time is spent beneath HDF5."""
+    return run.seconds(calls & run.is_layer("HDF5")[run.root]) >= 0.5 * run.seconds(calls)
 
 
 RULE = Rule(

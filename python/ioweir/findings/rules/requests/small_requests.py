@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioweir.base.spec_names import LAYERS
+from ioweir.base.spec_names import HDF5, LAYERS
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule
@@ -19,6 +19,7 @@ from ioweir.findings.rules.common import (
     VANISH,
     above_large,
     counted,
+    learned_chunks,
     sized,
     typical,
 )
@@ -41,9 +42,10 @@ def _find(run: Columns) -> Iterator[Found]:
         high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         cause, remedy = _of_program(op, typical(run, calls))
+        remedies = [Remedy("source", remedy)]
         inside = calls & ~run.is_layer("MPI-IO")[run.root] & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
-            cause, remedy = _of_library(run, inside, op)
+            cause, remedies = _of_library(run, inside, op, files)
         yield Found(
             calls=run.roots_of(calls),
             seconds=price.seconds,
@@ -56,7 +58,7 @@ def _find(run: Columns) -> Iterator[Found]:
                 Evidence(f"median size of these {op}s", typical(run, calls), "B"),
                 Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
             ],
-            remedies=[Remedy("source", remedy)],
+            remedies=remedies,
             files=files,
             ranks=run.ranks_of(calls),
         )
@@ -69,15 +71,20 @@ def _of_program(op: str, each: int) -> tuple[str, str]:
     )
 
 
-def _of_library(run: Columns, inside: Mask, op: str) -> tuple[str, str]:
+def _of_library(run: Columns, inside: Mask, op: str, files: list[str]) -> tuple[str, list[Remedy]]:
     """Calls of HDF5 and its like that end in small requests."""
     roots = run.roots_of(inside)
     layer = LAYERS[int(np.bincount(run.layer[run.root[inside]]).argmax())]
+    remedy = Remedy(
+        "source",
+        f"{op} at a time what lies together in the file (HDF5: chunks of the shape of one access, H5Pset_chunk, and a "
+        "chunk cache that holds them, H5Pset_chunk_cache)",
+    )
+    learned = [learned_chunks(files)] if layer == HDF5 and op == "write" else []
     return (
         f"The program calls {layer} {int(roots.sum()):,} times, and {layer} makes {int(inside.sum()):,} small "
         "requests of that: what the program moves at a time lies in the file in many pieces.",
-        f"{op} at a time what lies together in the file (HDF5: chunks of the shape of one access, H5Pset_chunk, and a "
-        "chunk cache that holds them, H5Pset_chunk_cache)",
+        [remedy, *learned],
     )
 
 

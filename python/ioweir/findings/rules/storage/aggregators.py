@@ -61,7 +61,7 @@ def _count(run: Columns) -> Iterator[Found]:
                 Evidence("their share of the collective calls' time", 100 * price.seconds / max(whole, 1e-12), "%"),
             ],
             remedies=[
-                Remedy("hint", f"cb_nodes = {better}; striping_factor no less"),
+                Remedy("hint", f"cb_nodes = {better}; striping_factor no less", hints={"cb_nodes": str(better)}),
                 Remedy("plan", "let ioweir use more writers", rule_for(files, f'writers = "aggregators:{better}"')),
             ],
             files=files,

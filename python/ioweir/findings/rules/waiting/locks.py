@@ -49,7 +49,7 @@ def _wait(run: Columns) -> Iterator[Found]:
         if inside
         else "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
         evidence=evidence,
-        remedies=[aggregate(files), Remedy("hint", "romio_ds_write = disable")]
+        remedies=[aggregate(files), Remedy("hint", "romio_ds_write = disable", hints={"romio_ds_write": "disable"})]
         if inside
         else [
             Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")

@@ -22,7 +22,7 @@ def replay(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="TRACE", help="Trace the replay into this directory.")
     ] = None,
-    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="Ranks: the trace's. [the trace's]")] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="On so many ranks. [the trace's]")] = None,
     think: Annotated[
         str, typer.Option("--think", metavar="keep|drop|FACTOR", help="Time between calls: kept, left out, or scaled.")
     ] = "keep",

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir.base import progress, units
 from ioweir.base.guarded_files import Folder, loads_bounded, write_named
 from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
+from ioweir.launch import kernel as kernels
 from ioweir.predict import estimated, tune
 from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
@@ -97,7 +98,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     assert asked.trace is not None
     how = replay_run.Options(asked.trace, directory, think=options.think, mpi=options.mpi, seed=asked.seed)
     replay_run.check(how)
-    replay_run.check_ranks(how, recorded)
+    kernels.refuse_too_many(len(recorded.ranks))
     state = _State(asked.output, _key(asked, how, ways))
     resumed = state.load(ways)
     with replay_run.Prepared.make(how, recorded) as prepared:

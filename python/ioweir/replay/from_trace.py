@@ -73,7 +73,7 @@ def of_trace(trace: Trace, count: int, what: str) -> Recorded:
         posix.end()
         handles += mpi.handles
     groups.put_together(recorded, handles)
-    _find_inputs(recorded)
+    find_inputs(recorded)
     order.put_in_order(recorded)
     if count_failed := sum(1 for path in trace.events.path[failed].tolist() if path in number_of):
         recorded.left_out["calls that failed"] += count_failed
@@ -181,7 +181,7 @@ def _rows(
                   low, high)  # fmt: skip
 
 
-def _find_inputs(recorded: Recorded) -> None:
+def find_inputs(recorded: Recorded) -> None:
     """Files that the program found: what it did first with them was not making them."""
     order: list[tuple[int, int, int, Op]] = sorted(
         (op.start, rank.rank, number, op)

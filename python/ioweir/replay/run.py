@@ -67,15 +67,17 @@ def think_factor(text: str) -> float:
 def replay(options: Options) -> dict[str, Any]:
     """Reads the trace and carries it out once; or only writes the scripts."""
     check(options)
-    recorded = from_trace.read(options.trace)
-    check_ranks(options, recorded)
+    original = from_trace.read(options.trace)
+    recorded = _scaled(options, original)
+    kernels.refuse_too_many(len(recorded.ranks))
+    about = described(options, recorded) | {"recorded": _amounts(original), "recorded_ranks": len(original.ranks)}
     if options.script is not None:
         with new_folder(options.script) as folder:
             write.write_scripts(recorded, folder, options.seed)
-        return described(options, recorded) | {"replayed": None, "scripts": str(options.script)}
+        return about | {"replayed": None, "scripts": str(options.script)}
     with Prepared.make(options, recorded) as prepared:
         done = prepared.run(options)
-        return described(options, recorded) | {
+        return about | {
             "inputs": prepared.inputs,
             "replayed": done,
             "files": prepared.files(options),
@@ -91,6 +93,8 @@ def check(options: Options) -> None:
         )
     if not options.directory.is_dir():
         raise IoweirError(f"--directory {options.directory}: there is no such directory; make it first", EXIT_USAGE)
+    if options.ranks is not None and options.ranks < 1:
+        raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
     if options.memory < 1:
         raise IoweirError(f"--memory {options.memory}: write a size such as 1 GiB", EXIT_USAGE)
     for hint in options.hints:
@@ -98,15 +102,13 @@ def check(options: Options) -> None:
             raise IoweirError(f"--hint {hint}: write NAME=VALUE", EXIT_USAGE)
 
 
-def check_ranks(options: Options, recorded: Recorded) -> None:
-    """Traces are not scaled."""
-    count = len(recorded.ranks)
-    if options.ranks is not None and options.ranks != count:
-        raise IoweirError(
-            f"--ranks {options.ranks}: the trace has {count}, and recorded programs are not scaled. Leave --ranks out",
-            EXIT_USAGE,
-        )
-    kernels.refuse_too_many(count)
+def _scaled(options: Options, recorded: Recorded) -> Recorded:
+    """On as many ranks as the user wants."""
+    if options.ranks is None or options.ranks == len(recorded.ranks):
+        return recorded
+    from ioweir.replay import more_ranks  # noqa: PLC0415 (loads the simulator)
+
+    return more_ranks.on_ranks(options.trace, recorded, options.ranks)
 
 
 def described(options: Options, recorded: Recorded) -> dict[str, Any]:
@@ -116,16 +118,20 @@ def described(options: Options, recorded: Recorded) -> dict[str, Any]:
         "ranks": len(recorded.ranks),
         "files": len(recorded.paths),
         "calls": recorded.calls(),
-        "recorded": {
-            "seconds": recorded.seconds(),
-            "written_bytes": recorded.moved("write"),
-            "read_bytes": recorded.moved("read"),
-        },
+        "recorded": _amounts(recorded),
         "think": think_factor(options.think),
         "plan": str(options.plan) if options.plan else None,
         "left_out": [{"what": what, "calls": calls} for what, calls in recorded.left_out.most_common()],
         "stand_ins": [{"what": what, "calls": calls} for what, calls in recorded.stand_ins.most_common()],
         "remarks": recorded.remarks,
+    }
+
+
+def _amounts(recorded: Recorded) -> dict[str, Any]:
+    return {
+        "seconds": recorded.seconds(),
+        "written_bytes": recorded.moved("write"),
+        "read_bytes": recorded.moved("read"),
     }
 
 
@@ -226,8 +232,9 @@ def failed(result: dict[str, Any]) -> bool:
 def to_text(result: dict[str, Any]) -> list[str]:
     """For a person."""
     recorded, done = result["recorded"], result["replayed"]
+    scaled = "" if result["ranks"] == result["recorded_ranks"] else f" (recorded: {result['recorded_ranks']})"
     lines = [
-        f"replay of {result['trace']}: {result['ranks']} ranks, {result['calls']} calls",
+        f"replay of {result['trace']}: {result['ranks']} ranks{scaled}, {result['calls']} calls",
         f"  recorded  {units.seconds(recorded['seconds'])}, {units.size(recorded['written_bytes'])} written, "
         f"{units.size(recorded['read_bytes'])} read",
     ]

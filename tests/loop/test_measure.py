@@ -220,3 +220,48 @@ def test_options_that_do_not_go_together(words: tuple[str, ...], said: str) -> N
 def test_a_program_that_fails_is_not_tuned(tmp_path: Path) -> None:
     done = runs.ioweir("run", "--tune", "-o", tmp_path / "out", "--", "sh", "-c", "exit 7", code=7)
     assert "ended with 7: no plan is looked for" in done.stderr
+
+
+def hinted(*seconds: float) -> Way:
+    return Way("no plan, hints cb_nodes=8", hints=("cb_nodes=8",), seconds=list(seconds))
+
+
+def test_hints_are_taken_where_no_plan_is_as_fast() -> None:
+    plain, clear = way("plain", 0.50, 0.52, 0.51), hinted(0.20, 0.21, 0.20)
+    best, reasons = measure.judged([UNTOUCHED, plain, clear])
+    assert best is clear
+    assert reasons[-1].startswith("hints are no keys of a plan")
+    # A plan is applied by one command; hints are for the user to set.
+    best, reasons = measure.judged([UNTOUCHED, plain, hinted(0.45, 0.6, 0.3)])
+    assert best is plain
+    assert "is for the user to set, and was not shown to be faster than plain" in reasons[-2]
+    assert measure.judged([UNTOUCHED, hinted(1.5, 1.52, 1.49)])[0] is None
+
+
+def test_hints_are_replayed_without_a_plan(tmp_path: Path) -> None:
+    seen: list[tuple[tuple[str, ...], object]] = []
+
+    class Prepared(_Prepared):
+        def run(self, how: Any) -> dict[str, Any]:
+            seen.append((how.hints, how.plan))
+            return {"seconds": 1.0, "failed": 0, "first_failure": ""}
+
+    ways = [way(measure.AS_IT_IS), hinted()]
+    measured(tmp_path, Prepared({}), ways, measure.Options(rounds=1)).run()
+    assert sorted(seen) == [((), None), (("cb_nodes=8",), None)]
+    how = replay_run.Options(tmp_path, tmp_path)
+    asked = tune.Options(tmp_path / "plan.toml", "gigabit12", tmp_path)
+    assert measure._key(asked, how, ways) != measure._key(asked, how, ways[:1])
+
+
+def test_keys_are_carried_by_the_fastest_plan_that_is_not_shown_to_do_harm() -> None:
+    row = {"strategy": "everyone"}
+    good = Way("good", "# good\n", picks=[row, None], seconds=[1.05, 1.02, 1.06])
+    bad = Way("bad", "# bad\n", picks=[{"strategy": "bad"}, None], seconds=[1.5, 1.52, 1.49])
+    log = Way("log", "# log\n", other_form=True, picks=[{"strategy": "log"}, None], seconds=[0.5, 0.5, 0.5])
+    first, second = measure._carriers([UNTOUCHED, bad, good, log, hinted(0.1, 0.1, 0.1)], 2)
+    assert second is None
+    assert first is not None
+    assert (first.row, first.how) == (row, "measured")
+    assert first.cost_s == pytest.approx(0.05)
+    assert measure._carriers([UNTOUCHED, bad, log], 2) == [None, None]

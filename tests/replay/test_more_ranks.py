@@ -29,6 +29,15 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "trace"
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of two ranks, in another folder."""
+    folder = tmp_path_factory.mktemp("two")
+    words = ["kernel", "ior-strided", *SETTINGS, "--ranks", 2, "--mpi", "mpich", "--directory", folder]
+    runs.ioweir("run", "-q", "-o", folder / "trace", "--", *runs.IOWEIR, *words)
+    return folder / "trace"
+
+
 def joined(pieces: Pieces) -> Pieces:
     together: Pieces = []
     for offset, length in sorted(pieces):
@@ -83,6 +92,19 @@ def test_every_rank_asks_for_what_the_program_would(trace: Path, ranks: int) -> 
     assert [rank.ops[0].start for rank in made.ranks] == [opened[number % 4] for number in range(ranks)]
     for rank in made.ranks:
         assert list(write.lines(made, rank, 1))[1] == f"rank {ranks} {rank.rank}"
+
+
+def test_a_second_trace_tells_what_one_leaves_open(trace: Path, two: Path) -> None:
+    original = from_trace.read(two)
+    with pytest.raises(
+        IoweirError, match=r"add a trace of a number of ranks that tells \(--also DIR2\).*Replay it as it was"
+    ):
+        more_ranks.on_ranks(two, original, 8)
+    made = more_ranks.on_ranks(two, original, 8, [trace])
+    assert asked_by_scripts(made, "write") == asked_by_kernel(8)
+    assert any("checked against 4 and 2 ranks" in remark for remark in made.remarks)
+    done = runs.ioweir("replay", two, "--also", trace, code=2)
+    assert "say which, --ranks N" in done.stderr
 
 
 def test_the_replay_is_run_on_two_ranks(trace: Path, tmp_path: Path) -> None:

@@ -23,6 +23,10 @@ def replay(
         Path | None, typer.Option("-o", "--output", metavar="TRACE", help="Trace the replay into this directory.")
     ] = None,
     ranks: Annotated[int | None, typer.Option("--ranks", metavar="N", help="On so many ranks. [the trace's]")] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option("--also", metavar="DIR2", help="With --ranks: a trace of the program on other ranks."),
+    ] = None,
     think: Annotated[
         str, typer.Option("--think", metavar="keep|drop|FACTOR", help="Time between calls: kept, left out, or scaled.")
     ] = "keep",
@@ -52,7 +56,19 @@ def replay(
     memory_bytes = parse_bytes("--memory", memory, 1)
     result = run.replay(
         run.Options(
-            trace, directory, plan, output, ranks, think, mpi, seed, memory_bytes, tuple(hint or ()), keep, script
+            trace,
+            directory,
+            plan,
+            output,
+            ranks,
+            think,
+            mpi,
+            seed,
+            memory_bytes,
+            tuple(hint or ()),
+            keep,
+            tuple(also or ()),
+            script,
         )
     )
     print_result(as_json, result, lambda: run.to_text(result))

@@ -35,6 +35,20 @@ STRONG: Final = "the array stays, and the ranks' parts shrink"
 
 
 @dataclass(frozen=True)
+class Words:
+    """What a command says to do where something is not known."""
+
+    more: str
+    """How another trace is given."""
+    instead: str
+
+
+SIMULATE: Final = Words(
+    "--trace DIR twice", "Simulate it as it was recorded (without --ranks), or take a kernel (--kernel)"
+)
+
+
+@dataclass(frozen=True)
 class Dimension:
     """Of an array of bytes: `own` entries of a rank, each `stride` bytes from the next, and `parts` ranks along it."""
 
@@ -271,12 +285,13 @@ def _hidden(forms: Sequence[Form], sizes: Sequence[int], ranks: int) -> int | No
 
 
 def scaled(
-    name: str, recorded: Sequence[tuple[int, Sequence[Call], Sequence[Call]]], ranks: int, dimensions: int = 0
-) -> tuple[list[Call], list[Call], str]:
+    name: str, recorded: Sequence[tuple[int, Sequence[Call], Sequence[Call]]], ranks: int, dimensions: int = 0,
+    *, words: Words = SIMULATE,
+) -> tuple[list[Call], list[Call], str]:  # fmt: skip
     """What would be written and read on so many ranks, and in words how that is known.
 
     `recorded`: of each trace its ranks, and the calls that write and read; `dimensions`: of the program's arrays, 0:
-    not known. Raises IoweirError where it is not known what would be asked for.
+    not known; `words`: of the command. Raises IoweirError where it is not known what would be asked for.
     """
     if ranks > MOST_PIECES:
         raise IoweirError(f"--ranks {ranks}: at most {MOST_PIECES:,} ranks are simulated, a piece each", EXIT_USAGE)
@@ -295,13 +310,12 @@ def scaled(
             seen = max(len(form.divided) for form in forms)
             raise _IrregularError(
                 f"{' and '.join(map(str, sorted(sizes)))} ranks divide {seen} of its dimensions, and would do so if "
-                f"it were an array of {more}: add a trace of a number of ranks that tells (--trace DIR twice)"
+                f"it were an array of {more}: add a trace of a number of ranks that tells ({words.more})"
             )
         written, read = (series.on(ranks, how) for series in base)
     except _IrregularError as error:
         raise IoweirError(
-            f"--ranks {ranks}: what {name} would ask for on so many is not known: {error}. Simulate it as it was "
-            "recorded (without --ranks), or take a kernel (--kernel)",
+            f"--ranks {ranks}: what {name} would ask for on so many is not known: {error}. {words.instead}",
             EXIT_USAGE,
         ) from error
     divided = max((len(form.divided) for form in forms), default=1)

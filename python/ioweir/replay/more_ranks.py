@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import EXIT_USAGE, IoweirError
@@ -22,6 +23,7 @@ from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
 from ioweir.trace.reader import Datatype
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ioweir.trace.pattern import Extents
@@ -41,6 +43,9 @@ _DATA: Final = {
     for how, together in (("", ""), ("_at", ""), ("_all", "_all"), ("_at_all", "_all"))
 }
 """Calls that move bytes, and what is called for them."""
+
+
+_WORDS: Final = scaling.Words("--also DIR2", "Replay it as it was recorded (without --ranks)")
 
 
 @dataclass
@@ -74,16 +79,19 @@ class _Types:
         return self.known[shape]
 
 
-def on_ranks(directory: Path, recorded: Recorded, ranks: int) -> Recorded:
-    """The same program on so many ranks. Raises IoweirError where what they would ask for is not known."""
+def on_ranks(directory: Path, recorded: Recorded, ranks: int, more: Sequence[Path] = ()) -> Recorded:
+    """The same program on so many ranks. Raises IoweirError where what they would ask for is not known.
+
+    `more`: traces of it on other numbers of ranks, which tell how its parts change.
+    """
     if len(recorded.ranks) == 1:
         raise IoweirError(
             f"--ranks {ranks}: {directory} has one rank, and of one it is not known how its arrays are divided",
             EXIT_USAGE,
         )
-    trace = workload.loaded_whole(directory)
+    traces = [(one, workload.loaded_whole(one)) for one in (directory, *more)]
     left_out: Counter[str] = Counter()
-    files = _files(trace, directory, recorded, ranks, left_out)
+    files = _files(traces, recorded, ranks, left_out)
     templates = [_calls(rank, files) for rank in recorded.ranks]
     names = [[(op.name, op.file) for op in calls] for calls in templates]
     if any(one != names[0] for one in names):
@@ -108,9 +116,10 @@ def on_ranks(directory: Path, recorded: Recorded, ranks: int) -> Recorded:
     return made
 
 
-def _files(trace: Trace, directory: Path, recorded: Recorded, ranks: int, left_out: Counter[str]) -> dict[int, _File]:
+def _files(
+    traces: Sequence[tuple[Path, Trace]], recorded: Recorded, ranks: int, left_out: Counter[str]
+) -> dict[int, _File]:
     """By number those that can be scaled; the one with most bytes has to be."""
-    requests = trace.requests()
     ours, others = _sorted_out(recorded)
     left_out.update(others)
     files: dict[int, _File] = {}
@@ -126,9 +135,10 @@ def _files(trace: Trace, directory: Path, recorded: Recorded, ranks: int, left_o
         try:
             if calls.refused:
                 raise IoweirError(f"--ranks {ranks}: {recorded.paths[number]}: {calls.refused}", EXIT_USAGE)
-            one = workload.of_file(trace, requests, recorded.paths[number], directory, 0.0)
-            found = [(one.ranks, one.written, one.read)]
-            written, read, how = scaling.scaled(recorded.paths[number], found, ranks, one.dimensions)
+            found = [_asked(directory, trace, recorded.paths[number]) for directory, trace in traces]
+            all_calls = [(one.ranks, one.written, one.read) for one in found]
+            dimensions = max(one.dimensions for one in found)
+            written, read, how = scaling.scaled(recorded.paths[number], all_calls, ranks, dimensions, words=_WORDS)
             if (len(written), len(read)) != (calls.writes, calls.reads):
                 raise IoweirError(
                     f"--ranks {ranks}: of {recorded.paths[number]} the trace does not hold the bytes of every call",
@@ -141,6 +151,24 @@ def _files(trace: Trace, directory: Path, recorded: Recorded, ranks: int, left_o
             continue
         files[number] = _File(number, written, read, how)
     return files
+
+
+def _asked(directory: Path, trace: Trace, path: str) -> workload.Recorded:
+    """What was asked of the file; in another run's trace it may lie in another folder."""
+    name = PurePosixPath(path).name
+    same = [one for one in trace.paths if one == path] or [
+        one for one in trace.paths if PurePosixPath(one).name == name
+    ]
+    if len(same) != 1:
+        raise IoweirError(f"{directory}: {len(same)} files of this trace are called {name}; one is needed", EXIT_USAGE)
+    try:
+        return workload.of_file(trace, trace.requests(), same[0], directory, 0.0)
+    except IoweirError as error:
+        raise IoweirError(
+            f"{directory}: where the calls on {name} moved their bytes is not known (pointers that ranks share, views "
+            "that the trace does not hold, too many pieces): it cannot be scaled",
+            EXIT_USAGE,
+        ) from error
 
 
 @dataclass

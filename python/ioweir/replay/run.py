@@ -50,6 +50,8 @@ class Options:
     hints: tuple[str, ...] = ()
     keep: bool = False
     """The files, afterwards."""
+    also: tuple[Path, ...] = ()
+    """Traces of the program on other numbers of ranks."""
     script: Path | None = None
     """Where to write the scripts, instead of running them."""
 
@@ -105,10 +107,14 @@ def check(options: Options) -> None:
 def _scaled(options: Options, recorded: Recorded) -> Recorded:
     """On as many ranks as the user wants."""
     if options.ranks is None or options.ranks == len(recorded.ranks):
+        if options.also:
+            raise IoweirError(
+                f"--also {options.also[0]}: tells what other numbers of ranks do; say which, --ranks N", EXIT_USAGE
+            )
         return recorded
     from ioweir.replay import more_ranks  # noqa: PLC0415 (loads the simulator)
 
-    return more_ranks.on_ranks(options.trace, recorded, options.ranks)
+    return more_ranks.on_ranks(options.trace, recorded, options.ranks, options.also)
 
 
 def described(options: Options, recorded: Recorded) -> dict[str, Any]:

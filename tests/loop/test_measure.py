@@ -265,3 +265,41 @@ def test_keys_are_carried_by_the_fastest_plan_that_is_not_shown_to_do_harm() -> 
     assert (first.row, first.how) == (row, "measured")
     assert first.cost_s == pytest.approx(0.05)
     assert measure._carriers([UNTOUCHED, bad, log], 2) == [None, None]
+
+
+def test_run_tune_says_which_run_shows_what_was_estimated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ratio = {"ratio": 1.0, "ratio_low": 1.0, "ratio_high": 1.0}
+    found = {"output": "plan.toml", "predicted": ratio, "estimated": [{"taken": True}]}
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: 0)
+    monkeypatch.setattr(run_tune, "verdict", lambda _, expected, how: [how, str(expected == ratio), "last"])
+    # Replays have shown no plan to be faster: what is expected is the simulation's.
+    monkeypatch.setattr(measure, "tune_measured", lambda *_: {**found, "measured": {"ways": []}})
+    options = run_tune.Options(tmp_path / "out", quiet=True, measure=True)
+    assert run_tune.run_tuned(["true"], options) == 0
+    said = capfd.readouterr().err.splitlines()
+    assert said[-4:-2] == ["ioweir: predicted", "ioweir: True"]
+    assert "estimated from the trace, not simulated, is not in these ratios" in said[-2]
+
+
+def test_run_tune_names_the_hints_that_replays_have_shown_to_be_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traces: list[Path] = []
+
+    def traced(_words: object, output: Path, _more: object) -> int:
+        traces.append(output)
+        return 0
+
+    monkeypatch.setattr(run_tune, "_traced", traced)
+    measured_hints: dict[str, Any] = {
+        "output": None,
+        "measured": {"ratio": 2.0, "hints": ["cb_nodes=8"]},
+        "estimated": [],
+    }
+    monkeypatch.setattr(measure, "tune_measured", lambda *_: measured_hints)
+    options = run_tune.Options(tmp_path / "out", quiet=True, measure=True)
+    assert run_tune.run_tuned(["true"], options) == 0
+    assert "verdict: no plan, but the hints cb_nodes=8 were shown to be faster" in capfd.readouterr().err
+    assert len(traces) == 1

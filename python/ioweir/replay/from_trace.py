@@ -226,5 +226,6 @@ def _remark(trace: Trace, recorded: Recorded, chosen: Column, processes: Sequenc
     )
     if above:
         recorded.remarks.append(
-            f"what {', '.join(above)} did is replayed as its MPI-IO and POSIX calls: the trace holds no data sets, types or selections of it"
+            f"what {', '.join(above)} did is replayed as its MPI-IO and POSIX calls: the trace holds no data sets, "
+            "types or selections"
         )

@@ -1,6 +1,7 @@
 # ioweir_mpi_test(NAME KIND openmpi|mpich RANKS n PROGRAM target [ARGUMENTS ...] [LAUNCH ...]
-#                 [TIMEOUT_S s]): a ctest that runs a program
+#                 [TIMEOUT_S s] [LONG]): a ctest that runs a program
 # under that library's launcher. Every one has a time limit: a hang is a failure. More ranks than processors are normal here.
+# LONG: its label is "long", which `make test` leaves out and `make test-long` runs (ioweir_is_long tells which).
 # LAUNCH: words between the launcher and the program, such as env and variables that only ranks may see.
 include_guard()
 find_program(IOWEIR_MPIEXEC_OPENMPI NAMES mpirun.openmpi)
@@ -15,7 +16,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
 endif()
 
 function(ioweir_mpi_test name)
-  cmake_parse_arguments(ARG "" "KIND;RANKS;PROGRAM;TIMEOUT_S" "ARGUMENTS;LAUNCH" ${ARGN})
+  cmake_parse_arguments(ARG "LONG" "KIND;RANKS;PROGRAM;TIMEOUT_S" "ARGUMENTS;LAUNCH" ${ARGN})
   if(NOT ARG_TIMEOUT_S)
     set(ARG_TIMEOUT_S 120)
   endif()
@@ -32,4 +33,17 @@ function(ioweir_mpi_test name)
   add_test(NAME ${name}
            COMMAND timeout -k 3 ${limit_s} ${launcher} -n ${ARG_RANKS} ${ARG_LAUNCH} $<TARGET_FILE:${ARG_PROGRAM}> ${ARG_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT_S} PROCESSORS ${ARG_RANKS} LABELS "mpi;${ARG_KIND}")
+  if(ARG_LONG)
+    set_property(TEST ${name} APPEND PROPERTY LABELS long)
+  endif()
+endfunction()
+
+# ioweir_is_long(VARIABLE KIND POSITION): whether the shape at this position of a list (0, 1, ...) is left to `make test-long`. Of two
+# neighbours each library has one, and both have the first.
+function(ioweir_is_long variable kind position)
+  math(EXPR is_odd "${position} % 2")
+  set(${variable} "" PARENT_SCOPE)
+  if((kind STREQUAL "openmpi" AND NOT is_odd AND position GREATER 0) OR (kind STREQUAL "mpich" AND is_odd))
+    set(${variable} LONG PARENT_SCOPE)
+  endif()
 endfunction()

@@ -22,6 +22,11 @@ compare() {
     echo "$1, $kind, $2 ranks, $3 a node, $some cases: exit $code, $((SECONDS - started)) s"
     if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 }
+started=$SECONDS
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 3000 ctest --preset dev --label-regex long >"$work/log" 2>&1
+code=$?
+echo "engine and exchange, the numbers of ranks that make test leaves to the other library: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 for kind in ${KINDS:-openmpi mpich}; do
     [ -x "build/dev/tests/engine/engine_mpi_test_$kind" ] || continue
     launcher=(mpiexec.mpich -genv LD_PRELOAD "$PWD/build/dev/tests/engine/libmpich_yields.so")
@@ -100,6 +105,12 @@ started=$SECONDS
 IOWEIR_TEST_ALL=1 IOWEIR_TEST_CYCLES=5000 timeout -k 5 10000 .venv/bin/python -m pytest -q tests/trace/test_cycles.py >"$work/log" 2>&1
 code=$?
 echo "5,000 files opened and closed under each strategy, both MPIs: exit $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+started=$SECONDS
+IOWEIR_TEST_ALL=1 timeout -k 5 10000 .venv/bin/python -m pytest -q -m "either_mpi or one_of" tests --ignore tests/trace/test_cycles.py \
+    --ignore tests/trace/test_io_errors.py --ignore tests/partition --ignore tests/kernels --ignore tests/trace/test_hdf5_plan.py >"$work/log" 2>&1
+code=$?
+echo "families of which make test runs a part, all cases: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

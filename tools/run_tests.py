@@ -152,7 +152,8 @@ def main() -> int:
     os.environ.update(
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1"
     )
-    ctest = ("ctest", "--preset", "dev")
+    # `make test-long` runs those with the label.
+    ctest = ("ctest", "--preset", "dev", "--label-exclude", "long")
     cxx = Suite(
         "C++ tests",
         (*ctest, "--output-junit"),

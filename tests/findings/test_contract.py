@@ -147,6 +147,7 @@ def hostile(builder: Builder, path: str) -> None:
         )
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("path", HOSTILE)
 def test_no_name_of_a_file_commands_a_terminal(path: str, tmp_path: Path) -> None:
     builder = Builder()

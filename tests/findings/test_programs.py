@@ -29,6 +29,7 @@ def test_every_fast_program_is_there() -> None:
     assert {case.title for case in cases()} >= set(FAST)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("title", FAST)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)

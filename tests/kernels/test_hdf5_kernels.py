@@ -133,6 +133,7 @@ def write(
     return rows
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "how", "count"),
@@ -173,6 +174,7 @@ transfer = "auto"
 """
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])

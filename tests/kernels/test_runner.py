@@ -123,6 +123,7 @@ CASES: list[tuple[str, int, list[str], Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS)
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ RANKS_HOST, THREADS_HOST = Hosts("ranks"), Hosts("threads")
 both = pytest.mark.parametrize("hosts", [RANKS_HOST, THREADS_HOST], ids=lambda hosts: hosts.name)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("hosts", "ranks", "delegates", "files"),
@@ -105,6 +106,7 @@ def test_blocks_in_many_messages(program: Program, base: str, hosts: Hosts) -> N
         hosts.check(base, step, 5, 2, 2, "ragged")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.either_mpi
 @both
 @pytest.mark.parametrize(("room", "first"), [("65536", 1), ("65536", 3), ("1024", 1)])
@@ -182,6 +184,7 @@ def test_delegates_open_with_the_hints_of_the_set(program: Program, base: str, h
     assert out.count("opens with cb_buffer_size = 1048576") == 2, out
 
 
+@pytest.mark.one_of(2)
 @both
 def test_under_a_plan_the_engine_writes(program: Program, base: str, hosts: Hosts, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"

@@ -46,6 +46,7 @@ def check_set(
     return [check_file(path, of) for path, of in zip(paths(base, step, files, directories), wanted, strict=True)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(("ranks", "files", "parts"), SHAPES)
 @pytest.mark.parametrize("layout", ["unaligned", "aligned"])
@@ -138,6 +139,7 @@ def test_who_asks_for_the_wrong_part_together_is_told_and_stops_nobody(program: 
     assert out.count("0 wrong") == 3, out
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("ranks", [1, 3, 5])
 def test_all_calls_write_the_same_bytes(program: Program, base: str, ranks: int) -> None:
     files = 1 + ranks // 3
@@ -171,6 +173,7 @@ def test_a_set_that_is_there_is_not_touched_unasked(program: Program, base: str)
     assert left_over(base) == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("directories", ["true", "false"])
 def test_the_last_complete_set_is_there_after_a_kill(program: Program, base: str, directories: str) -> None:
     """Any rank, before any of its calls: nothing of the new set is seen, and the one before it is read."""
@@ -219,6 +222,7 @@ DAMAGES: Final[dict[str, tuple[Callable[[list[Path]], object], str]]] = {
 }
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_named(program: Program, base: str, damage: str) -> None:
@@ -259,6 +263,7 @@ WRONG: Final = {
 }
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.parametrize("ranks", [1, 3])

@@ -77,6 +77,7 @@ def command(tmp_path: Path, launcher: str, form: str) -> list[str]:
     return ["sh", str(script)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda s: s.name)
 @pytest.mark.parametrize("form", ["launcher", "script"])
 @pytest.mark.parametrize("launcher", LAUNCHERS)

@@ -63,6 +63,7 @@ def test_there_are_eighteen_logs() -> None:
     assert len(LOGS) == 18
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("log", LOGS, ids=IDS)
 def test_figures_equal_pydarshans(log: Path, imported: dict[Path, Path]) -> None:
     theirs, ours = pydarshan(log), to_dict(build(reader.load(imported[log])))

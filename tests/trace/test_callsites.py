@@ -55,6 +55,7 @@ def functions(report: dict[str, Any], source: str) -> dict[int, set[str]]:
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 def test_lines_of_a_c_program(mpi: Mpi, flags: tuple[str, ...], tmp_path: Path) -> None:
     program = build("sites.c", mpi.cc, *flags)

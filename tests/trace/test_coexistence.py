@@ -75,6 +75,7 @@ class KnownBeside(test_exact.Known):
         self.class_of_write, self.class_of_open, self.mpi_version = map(int, words)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_profiling_tool(mpi: Mpi, place: str, way: str, tmp_path: Path) -> None:
     program = build("known.c", mpi.cc)
@@ -86,6 +87,7 @@ def test_a_profiling_tool(mpi: Mpi, place: str, way: str, tmp_path: Path) -> Non
     test_exact.test_parents_and_origins(known)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_profiling_tool_that_sees_requests(mpi: Mpi, place: str, way: str, tmp_path: Path) -> None:
     """It gets every MPI_Wait from ioweir's entry, also while no request of I/O is pending."""

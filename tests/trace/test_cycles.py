@@ -147,6 +147,7 @@ def expect_nothing_left(
     return rows
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("strategy", list(strategies.MPI_IO)[:: 1 if ALL else 3])
 @each_mpi
@@ -154,6 +155,7 @@ def test_many_files_leave_nothing_behind(mpi: Mpi, strategy: str, tmp_path: Path
     expect_nothing_left(mpi, "world", tmp_path, strategies.MPI_IO[strategy], strategy)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("communicators", "strategy"),
@@ -237,6 +239,7 @@ def sets_program(mpi: Mpi) -> Path:
     return program("cycles_sets.c", mpi, *(f for f in flags if f.startswith("-I")), libraries=[*flags, path])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("how", "info"),

@@ -36,6 +36,7 @@ def load_run(traced: Traced) -> dict[str, object]:
 # ------------------------------------------------------------------------------------------------------- exit codes
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("code", [0, 1, 42])
 def test_exit_codes_pass(mpi: Mpi, code: int, data: Path, tmp_path: Path) -> None:
     without = run(ranks(mpi, 2, "writes", data, code))
@@ -156,6 +157,7 @@ def test_program_killed_at_any_moment(data: Path, tmp_path: Path) -> None:
         assert traced.trace.is_whole()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("writes", [700, 0], ids=["after 700 writes", "at some moment"])
 def test_killed_rank(mpi: Mpi, writes: int, data: Path, tmp_path: Path) -> None:
     victim = RANKS - 1
@@ -178,6 +180,7 @@ def test_killed_rank(mpi: Mpi, writes: int, data: Path, tmp_path: Path) -> None:
     assert traced.trace.ranks() == list(range(RANKS))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("count", [1, RANKS])
 @pytest.mark.parametrize("how", ["abort", "_exit", "segv", "mpi_abort"])

@@ -135,6 +135,7 @@ def known(any_mpi: Mpi, rank_count: int, variant: str, tmp_path_factory: pytest.
     return Known(any_mpi, rank_count, variant, tmp_path_factory.mktemp("known"))
 
 
+@pytest.mark.one_of(4)
 def test_every_call_and_byte_of_every_rank(known: Known) -> None:
     assert known.run.trace.is_whole()
     assert known.run.trace.ranks() == list(range(known.ranks))
@@ -148,6 +149,7 @@ def test_every_call_and_byte_of_every_rank(known: Known) -> None:
         assert found == expected_mpi(rank, known.mpi_version)
 
 
+@pytest.mark.one_of(2)
 def test_report_adds_up_the_same_figures(known: Known) -> None:
     assert known.run.report["ranks"] == known.ranks
     assert known.run.report["dropped"] == 0

@@ -27,6 +27,7 @@ PIECE: Final = 64 * 64 * 8
 """Bytes that each rank writes to each dataset."""
 ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
 RANKS: Final = (1, 3, 5) if ALL else (3,)
+pytestmark = pytest.mark.either_mpi
 by_mpi = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 # What has many cases takes them under one of the libraries, unless all are asked for.
 by_mpi_of_many = pytest.mark.parametrize("mpi", MPIS if ALL else (OPEN_MPI,), ids=lambda mpi: mpi.name)
@@ -230,6 +231,7 @@ def test_chunks_of_the_plan(tmp_path: Path, mpi: Mpi, ranks: int) -> None:
     assert {tuple(about["chunks"]) for about in planned.sets.values()} == {(64, 32)}
 
 
+@pytest.mark.one_of(4)
 @by_mpi_of_many
 @pytest.mark.parametrize("ranks", [3, 5])
 @pytest.mark.parametrize(
@@ -252,6 +254,7 @@ def test_chunks_are_learned_from_the_first_write(tmp_path: Path, mpi: Mpi, ranks
         assert [event.bytes for event in of_step] == [PIECE] * ranks
 
 
+@pytest.mark.one_of(3)
 @by_mpi
 @pytest.mark.parametrize("table", ['chunks = "learn"', 'chunks = { "data" = [64, 64] }'], ids=["learned", "given"])
 @pytest.mark.parametrize("words", [("partly", "leave"), ("partly", "leave", "fill")], ids="-".join)
@@ -322,6 +325,7 @@ def test_formats_and_pages(tmp_path: Path, mpi: Mpi) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @by_mpi
 @pytest.mark.parametrize("table", ['libver = "v110"', "page = 8192", 'libver = "v110", page = 8192'])
 def test_formats_that_the_program_does_not_allow_stay_out(tmp_path: Path, mpi: Mpi, table: str) -> None:

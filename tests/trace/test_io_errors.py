@@ -47,6 +47,7 @@ def failing(from_byte: int, error: int) -> dict[str, str]:
     return {"FAULT_FROM": str(from_byte), "FAULT_ERRNO": str(error)}
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "strategy", "error"), OF_ALL, ids=[f"{mpi.name}-{name}-{errno.errorcode[e]}" for mpi, name, e in OF_ALL]
@@ -66,6 +67,7 @@ def test_every_rank_is_told_and_the_rest_is_there(mpi: Mpi, strategy: str, error
     expect_what_was_well(file, {rank: calls for rank, (_, calls) in said.items()})
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("mpi", "strategy"),
     [
@@ -126,6 +128,7 @@ def test_netcdf_programs_are_told(ranks: int, subfiles: int, error: int, tmp_pat
     assert all(f"subfile {name} failed: " in traced.err for name in parts(subfiles))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("words", [("blocks", "collective"), ("blocks",)], ids="-".join)
 @pytest.mark.parametrize("strategy", strategies.MPI_IO if ALL else ("aggregators even sequential", "behind", "log"))
 def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path: Path) -> None:
@@ -221,6 +224,7 @@ LAYERS: Final = (
 )  # fmt: skip
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "layer"),

@@ -77,6 +77,7 @@ def check(traced: Traced, ranks: int, folder: Path) -> None:
     assert total["read"]["bytes"] == sum(80 + 2 * (300 + rank) + 61 for rank in range(ranks))
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("interface", ["MPIF", "MPI", "MPI_F08"])
 def test_fortran(mpi: Mpi, ranks: int, interface: str, tmp_path: Path) -> None:
     program = build("known_fortran.F90", mpi.fortran, f"-DUSE_{interface}")
@@ -98,6 +99,7 @@ def python_with(mpi: Mpi, folder: Path) -> tuple[Path, Mapping[str, str]]:
     return Path(sys.executable), {"MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": str(libraries)}
 
 
+@pytest.mark.one_of(2)
 def test_mpi4py(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
     python, variables = python_with(mpi, tmp_path)
     version = run([python, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"], env=variables).expect()

@@ -45,6 +45,7 @@ def check_writes(traced: Traced, data: Path, ranks: int = RANKS) -> None:
     assert report_of_file(traced.report, data / "posix.0")["POSIX"]["write"]["bytes"] == 20
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("last", ['exec "$@"', '"$@"; exit $?', 'read -r line < "$0"; ( "$@" )'])
 def test_shell_wrapper_around_each_rank(mpi: Mpi, last: str, data: Path, tmp_path: Path) -> None:
     wrap = script(tmp_path / "wrap.sh", "export WRAPPED=1", 'test -n "$LD_PRELOAD" || exit 9', last)

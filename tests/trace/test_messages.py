@@ -85,6 +85,7 @@ def run_case(case: Case, folder: Path, *more: str, name: str = "work") -> Traced
     return ioweir_run(folder / "trace", command, options=["--plan", plan], code=case.code)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_file_in_the_place_of_standard_error_gets_nothing_of_ours(case: Case, tmp_path: Path) -> None:
     taker = build("takes_stderr.c", "gcc", "-shared", "-fPIC")

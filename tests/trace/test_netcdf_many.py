@@ -35,6 +35,7 @@ def same(folder: Path, ranks: int, subfiles: int, count: int, form: str, wait: s
     assert (divided / FILE).read_bytes() == (folder / "plain" / FILE).read_bytes()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "window"])
 def test_forms(tmp_path: Path, form: str) -> None:
     """Each with one number of ranks in turn, and with all if all tests are to run."""
@@ -43,6 +44,7 @@ def test_forms(tmp_path: Path, form: str) -> None:
             same(tmp_path / str(number), ranks, subfiles, 1000, form, "all")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("wait", WAITS)
 def test_waits(tmp_path: Path, wait: str) -> None:
     same(tmp_path, 3, 2, 999, "vara", wait)
@@ -75,6 +77,7 @@ def test_variables_of_a_model_in_pieces_all_over(
     assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("case", "variables", "tasks"),
     [("F0", 414, 4), ("F1", 51, 16), ("G", 52, 16), ("I0", 560, 1), *([("I1", 552, 16)] if ALL else [])],

@@ -37,6 +37,7 @@ def merged(folder: Path) -> None:
     (folder / "divided" / "merged.nc").unlink()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), MANY)
 def test_records_are_divided_along_their_second_dimension(tmp_path: Path, ranks: int, subfiles: int) -> None:
     said = same_as_plain(tmp_path, ranks, subfiles, "write", FILE)
@@ -65,12 +66,14 @@ def test_records_and_variables_with_records_are_added_later(tmp_path: Path, rank
     assert without_places(got) == without_places(wanted)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), MANY)
 def test_independent_mode(tmp_path: Path, ranks: int, subfiles: int) -> None:
     said = same_as_plain(tmp_path, ranks, subfiles, "independent", FILE)
     assert "codes -202 -203 -40" in said
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), MANY)
 def test_calls_for_several_variables_buffers_and_derived_types(tmp_path: Path, ranks: int, subfiles: int) -> None:
     said = same_as_plain(tmp_path, ranks, subfiles, "several", FILE)

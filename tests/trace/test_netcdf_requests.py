@@ -41,6 +41,7 @@ def same_as_plain(folder: Path, ranks: int, subfiles: int, action: str, source: 
     return expected
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("subfiles", [2, 3])
 def test_requests_begun_in_define_mode(tmp_path: Path, ranks: int, subfiles: int) -> None:
@@ -63,6 +64,7 @@ def test_requests_begun_in_define_mode_of_a_file_that_stays_one(tmp_path: Path, 
     assert (whole / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("subfiles", [2, 3])
 def test_file_types_over_several_variables(tmp_path: Path, ranks: int, subfiles: int) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PLANES: Final = 10  # of the longest dimension
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 3), (3, 2), (4, 4), (7, 3), (3, 7)])
 def test_the_program_sees_one_file_and_writes_several(tmp_path: Path, ranks: int, subfiles: int) -> None:
     expected = plain(tmp_path / "plain", ranks, "write", FILE)
@@ -178,6 +179,7 @@ def test_files_with_the_papers_names_are_read(tmp_path: Path) -> None:
     assert files(divided) == ["merged.nc"]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("damage", ["missing", "cut", "swapped", "another"])
 def test_subfiles_that_do_not_belong_are_named(tmp_path: Path, damage: str) -> None:
     subfiles = 3
@@ -201,6 +203,7 @@ def test_subfiles_that_do_not_belong_are_named(tmp_path: Path, damage: str) -> N
         assert second.name in traced.err
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 3), (3, 2), (5, 4), (3, 7)])
 def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: int) -> None:
     """What one rank gives away takes several rounds of the exchange, of another's one, and the last has nothing."""

@@ -66,6 +66,7 @@ def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Pa
     )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:2"])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_of_a_file_in_several_parts_the_engine_moves_everything(mpi: Mpi, mapping: str, tmp_path: Path) -> None:

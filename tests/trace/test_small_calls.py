@@ -30,6 +30,7 @@ def plan_for(folder: Path, writers: str) -> list[str]:
     return ["--plan", str(plan)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("writers", PLANS)
@@ -54,6 +55,8 @@ def test_pointers_stand_where_the_librarys_would(mpi: Mpi, writers: str, ranks: 
         assert files[0] == files[1]
 
 
+@pytest.mark.one_of(4)
+@pytest.mark.either_mpi
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("layers", ["complete", "mpiio"])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -75,7 +78,9 @@ def ptrace(tmp_path: Path) -> None:
         pytest.skip("strace is there, but this container forbids ptrace")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.usefixtures("ptrace")
+@pytest.mark.either_mpi
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
@@ -98,6 +103,7 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
     assert not after - before
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.either_mpi
 @pytest.mark.usefixtures("ptrace")
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())

@@ -69,6 +69,7 @@ EQUAL: Final = {
 """Ways of writing of which every byte can be compared, and how many there are in the end."""
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("rule", ['writers = "everyone"', 'writers = "aggregators:2"\nbuffer = "16 KiB"'])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -91,6 +92,7 @@ STRATEGIES: Final = {
 }
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("way", ["partly", "collective", "holes"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -131,6 +133,7 @@ LEFT_OUT: Final[dict[str, tuple[str, str, int, int]]] = {
 """Ways of writing of which nothing can be compared: outcome, reason, calls and bytes."""
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("way", LEFT_OUT)

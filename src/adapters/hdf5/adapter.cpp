@@ -69,9 +69,10 @@ const Library* library_of(const Call& call) {
     return known->H5open != nullptr ? known : nullptr;
 }
 
-/// The file that an object lies in, if a rule is for it.
+/// The file that an object lies in, if a rule is for it and applies.
 std::shared_ptr<File> file_of(const Library& library, const Call& call, Id object) {
-    return adapter->files.of(library, call.library, object);
+    std::shared_ptr<File> file = adapter->files.of(library, call.library, object);
+    return file != nullptr && !file->set_aside ? file : nullptr;
 }
 
 // ---------------------------------------------------------------------------------------------------------------- files
@@ -112,6 +113,21 @@ bool works_asynchronously(const Library& library, Id access) {
            (flags & works_later) != 0;
 }
 
+enum class Again { no, yes, in_other_ways };
+
+/// Is the file open already, on all ranks in the same way as now? Ranks may differ: one has it open alone.
+/// Collective over the file's communicator.
+Again opened_before(const File& now, const File* before) {
+    int same = MPI_UNEQUAL;
+    if (before != nullptr && before->parallel && now.parallel) PMPI_Comm_compare(before->comm, now.comm, &same);
+    const bool in_the_same_way = before != nullptr && !before->set_aside && before->parallel == now.parallel &&
+                                 (!now.parallel || same == MPI_CONGRUENT || same == MPI_IDENT);
+    std::array<int, 2> ranks{before != nullptr ? 1 : 0, in_the_same_way ? 1 : 0};
+    if (now.parallel) PMPI_Allreduce(MPI_IN_PLACE, ranks.data(), 2, MPI_INT, MPI_SUM, now.comm);
+    if (ranks[0] == 0) return Again::no;
+    return ranks[1] == (now.parallel ? now.ranks : 1) ? Again::yes : Again::in_other_ways;
+}
+
 /// H5Fcreate (flags, creation, access), H5Fopen (flags, access).
 bool open(const Call& call, bool create, Word& result) {
     const char* path = argument<const char*>(call, 0);
@@ -121,10 +137,21 @@ bool open(const Call& call, bool create, Word& result) {
     if (library == nullptr) return false;
     const int access_at = create ? 3 : 2;
     const Id programs_access = argument<Id>(call, access_at);
+    std::shared_ptr<File> file = new_file(*library, call.library, *rule, path, programs_access);
+    const std::shared_ptr<File> before = adapter->files.find(call.library, path, true);
+    const Again again = opened_before(*file, before.get());
+    if (again == Again::in_other_ways) {
+        file->refuse("the plan does not apply: some of the ranks have the file open already, in another way");
+        if (before != nullptr) before->set_aside = true;
+        release(*file);
+        return false;
+    }
     // A file that is open already is opened once more, with what the first open has found.
-    std::shared_ptr<File> file = adapter->files.find(call.library, path, true);
-    const bool known = file != nullptr;
-    if (!known) file = new_file(*library, call.library, *rule, path, programs_access);
+    const bool known = again == Again::yes;
+    if (known) {
+        release(*file);
+        file = before;
+    }
     if (!known && works_asynchronously(*library, programs_access)) {
         file->refuse("the plan does not apply: the file's VOL connector carries out calls after they have returned");
         release(*file);
@@ -207,9 +234,9 @@ bool close(const Call& call, bool by_reference, Word& result) {
     const Library* library = library_of(call);
     if (library == nullptr) return false;
     const Id id = argument<Id>(call, 0);
-    const std::shared_ptr<File> file = file_of(*library, call, id);
+    const std::shared_ptr<File> file = adapter->files.of(*library, call.library, id);
     if (file == nullptr) return false;
-    if (!by_reference || library->H5Iget_ref(id) == 1) file->unfilled->settle(*file, id);
+    if (!file->set_aside && (!by_reference || library->H5Iget_ref(id) == 1)) file->unfilled->settle(*file, id);
     note_cache(*file, id);
     result = same(call);
     if (has_closed(result, by_reference) && adapter->files.remove_if_closed(file, false)) end_file(*file);
@@ -234,7 +261,7 @@ bool close_object(const Call& call, bool by_reference, Word& result) {
     const Library* library = library_of(call);
     if (library == nullptr) return false;
     const std::shared_ptr<File> file =
-        adapter->files.some_linger() ? file_of(*library, call, argument<Id>(call, 0)) : nullptr;
+        adapter->files.some_linger() ? adapter->files.of(*library, call.library, argument<Id>(call, 0)) : nullptr;
     result = same(call);
     if (!has_closed(result, by_reference)) return true;
     forget_dataset(call);
@@ -245,7 +272,7 @@ bool close_object(const Call& call, bool by_reference, Word& result) {
 /// All files that are open, before all are closed.
 void settle_all() {
     for (const auto& file : adapter->files.all()) {
-        if (file->unfilled->none()) continue;
+        if (file->unfilled->none() || file->set_aside) continue;
         if (const Id id = adapter->files.id_of(*file); id > 0) file->unfilled->settle(*file, id);
     }
 }

@@ -40,6 +40,7 @@ struct File {
     int opens = 0;                                   ///< so often, guarded by OpenFiles
     std::atomic<bool> lingers{false};                ///< HDF5 has it open for objects alone
     std::atomic<std::int64_t> objects_left{0};       ///< then: as many, or more
+    std::atomic<bool> set_aside{false};              ///< some ranks have opened it in another way: nothing is changed
     std::atomic<bool> holds{false};                  ///< metadata wait in memory
     std::atomic<std::int64_t> chunked{0};            ///< datasets that were given chunks
     std::atomic<std::int64_t> changed_transfers{0};  ///< of this rank, in another mode than the program's

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -32,17 +33,32 @@ Result<FlatTypeBuilder> describe_predefined(MPI_Datatype datatype) {
                  std::to_string(size) + " bytes of " + std::to_string(extent), ""};
 }
 
-Result<FlatTypeBuilder> describe(MPI_Datatype datatype) {
+/// Types inside of one that are walked through at most. A program may make each type of two of the one before, so that
+/// their number doubles with every level: MPICH's handles tell that they are the same, Open MPI makes them anew for
+/// whoever asks for a type's contents.
+constexpr std::int64_t most_walked = std::int64_t{1} << 17;
+
+Result<FlatTypeBuilder> describe(MPI_Datatype datatype, std::int64_t& walked) {
+    if (++walked > most_walked)
+        return Error{"a datatype that is made of very many others is not handled",
+                     "more than " + std::to_string(most_walked), ""};
     const mpi::DatatypeContents contents(datatype);
     if (contents.constructor == TypeConstructor::named) return describe_predefined(datatype);
     if (contents.constructor == TypeConstructor::other)
         return Error{"combiner " + std::to_string(contents.combiner) + " is not handled", "", ""};
+    // As long as the contents are there a handle stands for one type.
+    std::map<std::uintptr_t, FlatTypeBuilder> known;
     return construct(contents.constructor, contents.values, contents.types.size(),
                      [&](std::size_t number) -> Result<OldType> {
                          const MPI_Datatype type = contents.types[number];
-                         Result<FlatTypeBuilder> runs = describe(type);
-                         if (!runs.ok()) return runs.error();
-                         return OldType{std::move(runs.value()), mpi::bounds_of(type).extent};
+                         const std::uintptr_t key = number_of_handle(type);
+                         auto same = known.find(key);
+                         if (same == known.end()) {
+                             Result<FlatTypeBuilder> runs = describe(type, walked);
+                             if (!runs.ok()) return runs.error();
+                             same = known.emplace(key, std::move(runs.value())).first;
+                         }
+                         return OldType{same->second, mpi::bounds_of(type).extent};
                      });
 }
 
@@ -50,7 +66,8 @@ Result<FlatTypeBuilder> describe(MPI_Datatype datatype) {
 /// libraries. The true bounds are no such safeguard: MPICH counts members without data in, Open MPI 4.1 computes them
 /// wrongly for some resized types with negative strides.
 Result<std::shared_ptr<const FlatType>> flatten_anew(MPI_Datatype datatype) {
-    const Result<FlatTypeBuilder> built = describe(datatype);
+    std::int64_t walked = 0;
+    const Result<FlatTypeBuilder> built = describe(datatype, walked);
     if (!built.ok()) return built.error();
     const mpi::TypeBounds bounds = mpi::bounds_of(datatype);
     auto type = std::make_shared<const FlatType>(built.value().build(bounds.lower, bounds.extent));
@@ -63,7 +80,8 @@ Result<std::shared_ptr<const FlatType>> flatten_anew(MPI_Datatype datatype) {
     return type;
 }
 
-using CachedType = std::shared_ptr<const FlatType>;
+/// What a type is, or why that is not handled, which costs as much to find out.
+using CachedType = Result<std::shared_ptr<const FlatType>>;
 
 /// The lock also keeps a cached entry alive while it is copied, when another thread replaces the attribute.
 std::mutex cache_lock;
@@ -83,8 +101,8 @@ bool is_one_run(const FlatType& type) {
 }
 
 /// What is known of a type that has been flattened. With cache_lock.
-void remember_run(MPI_Datatype datatype, const FlatType& type, std::uint32_t age) {
-    if (is_one_run(type)) made_runs.keep(number_of_handle(datatype), type.size, age);
+void remember_run(MPI_Datatype datatype, const CachedType& type, std::uint32_t age) {
+    if (type.ok() && is_one_run(*type.value())) made_runs.keep(number_of_handle(datatype), type.value()->size, age);
 }
 
 }  // namespace
@@ -115,20 +133,21 @@ Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
         PMPI_Type_get_attr(datatype, cache_key, &value, &found);
         if (found != 0) {
             const CachedType& known = *static_cast<CachedType*>(value);
-            remember_run(datatype, *known, age);
+            remember_run(datatype, known, age);
             return known;
         }
     }
-    Result<CachedType> type = flatten_anew(datatype);
-    if (!type.ok()) return type;
+    const CachedType type = flatten_anew(datatype);
+    const bool lasts = mpi::is_predefined(datatype);
+    if (lasts && !type.ok()) return type;
     const std::lock_guard guard(cache_lock);
-    auto* entry = new CachedType(type.value());
-    if (mpi::is_predefined(datatype)) {
+    auto* entry = new CachedType(type);
+    if (lasts) {
         if (lasting().find(number_of_handle(datatype)) != nullptr ||
             !lasting().insert(number_of_handle(datatype), entry))
             delete entry;
     } else if (PMPI_Type_set_attr(datatype, cache_key, entry) == MPI_SUCCESS) {
-        remember_run(datatype, *type.value(), age);
+        remember_run(datatype, type, age);
     } else {
         delete entry;
         made_runs.forget();  // nobody will say when it is freed
@@ -138,7 +157,8 @@ Result<std::shared_ptr<const FlatType>> flatten(MPI_Datatype datatype) {
 
 std::int64_t known_run_bytes(MPI_Datatype datatype) {
     const std::uintptr_t key = number_of_handle(datatype);
-    if (const CachedType* const lasts = lasting().find(key)) return is_one_run(**lasts) ? (*lasts)->size : -1;
+    if (const CachedType* const lasts = lasting().find(key))
+        return is_one_run(*(*lasts).value()) ? (*lasts).value()->size : -1;
     return made_runs.find(key).value_or(-1);
 }
 

@@ -30,8 +30,10 @@ namespace {
 using format::Constructor;
 
 constexpr int deepest = 32;                                   ///< types made from types; what is deeper is `other`
+constexpr std::uint32_t most_walked = 1U << 16;               ///< for one type; what comes later is `other`
 constexpr std::size_t most_values = std::size_t{1} << 17;     ///< of one type that is recorded
 constexpr std::size_t most_types = 1024;                      ///< that one is made from
+constexpr std::size_t most_before = 64;                       ///< of those, looked through for the same one
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 24;  ///< of all types' values of a process
 constexpr std::size_t longest_varint = 10;
 constexpr std::size_t part_bytes = std::size_t{1}
@@ -98,6 +100,7 @@ KnownType Datatypes::ask(MPI_Datatype type, std::uint64_t handle) {
     if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return {};
     const SpinGuard guard(busy_);
     bool lasts = false;
+    walked_ = 0;
     const std::uint32_t number = record(type, size, 0, lasts);
     const KnownType known{size, number};
     if (lasts) {
@@ -155,7 +158,7 @@ std::uint32_t Datatypes::record(MPI_Datatype type, std::int64_t size, int depth,
     char name[MPI_MAX_OBJECT_NAME + 1] = {};
     std::span<const std::int64_t> values = contents.values;
     const bool absurd = depth > deepest || contents.values.size() > most_values || contents.types.size() > most_types ||
-                        recorded_bytes_ > most_bytes;
+                        recorded_bytes_ > most_bytes || ++walked_ > most_walked;
     std::uint64_t digest = checksum(contents.values.data(), contents.values.size_bytes());
     if (absurd) {
         record.constructor = static_cast<std::uint32_t>(Constructor::other);
@@ -171,12 +174,7 @@ std::uint32_t Datatypes::record(MPI_Datatype type, std::int64_t size, int depth,
     auto* const types = static_cast<std::uint32_t*>(std::calloc(record.types + 1, sizeof(std::uint32_t)));
     if (types == nullptr) return 0;
     const Freed freed(types);
-    for (std::size_t i = 0; i < record.types; ++i) {
-        MPI_Count bytes = 0;
-        bool unused = false;
-        PMPI_Type_size_x(contents.types[i], &bytes);
-        types[i] = this->record(contents.types[i], bytes, depth + 1, unused);
-    }
+    record_inner(contents.types.first(record.types), depth + 1, types);
     const std::uint64_t parts[] = {digest,
                                    checksum(types, record.types * sizeof *types),
                                    record.constructor,
@@ -190,6 +188,24 @@ std::uint32_t Datatypes::record(MPI_Datatype type, std::int64_t size, int depth,
     if (!lasts && depth == 0 && key_ != MPI_KEYVAL_INVALID)
         PMPI_Type_set_attr(type, key_, reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
     return number;
+}
+
+/// The numbers of the types that one is made from. A type that is there twice is walked through once, or types of two of the
+/// one before would take a time that doubles with every level. Beyond these types the same handle may stand for another:
+/// Open MPI makes them anew.
+void Datatypes::record_inner(std::span<const MPI_Datatype> types, int depth, std::uint32_t* numbers) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        std::size_t same = i > most_before ? i - most_before : 0;
+        while (same < i && types[same] != types[i]) ++same;
+        if (same < i) {
+            numbers[i] = numbers[same];
+            continue;
+        }
+        MPI_Count bytes = 0;
+        bool unused = false;
+        PMPI_Type_size_x(types[i], &bytes);
+        numbers[i] = record(types[i], bytes, depth, unused);
+    }
 }
 
 void Datatypes::release() {

@@ -60,6 +60,7 @@ private:
     KnownType find_made(MPI_Datatype type, std::uint64_t handle);
     KnownType ask(MPI_Datatype type, std::uint64_t handle);
     std::uint32_t record(MPI_Datatype type, std::int64_t size, int depth, bool& lasts);
+    void record_inner(std::span<const MPI_Datatype> types, int depth, std::uint32_t* numbers);
     std::uint32_t number_of_content(format::TypeRecord& record, std::span<const std::int64_t> values,
                                     std::span<const std::uint32_t> types, const char* name);
     bool is_watched(MPI_Datatype type);
@@ -69,6 +70,7 @@ private:
     MadeHandles<KnownType> made_;               ///< changed with busy_
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  ///< of what follows
     Content contents_[kept];
+    std::uint32_t walked_ = 0;  ///< types walked through for the present one
     std::uint32_t next_number_ = 0;
     std::uint64_t recorded_bytes_ = 0;
     int key_ = MPI_KEYVAL_INVALID;

@@ -87,7 +87,7 @@ def test_types_made_of_two_of_the_type_before(mpi: Mpi, levels: int, plan: bool,
     path = tmp_path / "data"
     text = tmp_path / "plan.toml"
     text.write_text('[[file]]\nmatch = "*data"\nwriters = "everyone"\n')
-    options = ["--plan", text] if plan else []
+    options: list[str | Path] = ["--plan", text] if plan else []
     ioweir_run(tmp_path / "trace", mpi.launch(1, program, path, str(levels)), options=options, timeout=60)
     assert path.read_bytes() == (4).to_bytes(4, "little")
     if levels < 32 and mpi is not OPEN_MPI:  # what is deeper is not recorded

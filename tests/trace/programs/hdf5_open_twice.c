@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MUST(call)                                                  \
-    do {                                                            \
-        if ((call) < 0) {                                           \
+#define MUST(call)                                                    \
+    do {                                                              \
+        if ((call) < 0) {                                             \
             fprintf(stderr, "%s failed, line %d\n", #call, __LINE__); \
-            MPI_Abort(MPI_COMM_WORLD, 3);                           \
-        }                                                           \
+            MPI_Abort(MPI_COMM_WORLD, 3);                             \
+        }                                                             \
     } while (0)
 
 static hid_t access_of(MPI_Comm comm) {

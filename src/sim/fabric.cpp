@@ -98,10 +98,9 @@ void Fabric::happen(std::uint32_t what, std::uint32_t which) {
         }
         default: {
             const Transfer& answer = transfers_[which];
-            const Seconds passed =
-                std::max(from_storage_.serve(events_.now(), time_of(answer.left, figures_.storage_bytes_per_s)),
-                         forwarder(forwarder_in_, answer.to)
-                             .serve(events_.now(), time_of(answer.left, forwarder_bytes_per_s_)));
+            const Seconds passed = std::max(
+                from_storage_.serve(events_.now(), time_of(answer.left, figures_.storage_bytes_per_s)),
+                forwarder(forwarder_in_, answer.to).serve(events_.now(), time_of(answer.left, forwarder_bytes_per_s_)));
             Line& in = in_[static_cast<std::size_t>(answer.to)];
             const Seconds taken =
                 in.serve(events_.now() + figures_.latency_s, time_of(answer.left, node_.nic_bytes_per_s));

@@ -26,6 +26,8 @@ Clients::Clients(Events& events, const Machine& machine, Fabric& fabric, Targets
     : events_(events),
       figures_(machine.client),
       locked_(machine.locks.used),
+      whole_stripes_(machine.locks.whole_stripes),
+      files_(machine.files),
       copy_bytes_per_s_(machine.node.copy_bytes_per_s),
       target_count_(static_cast<std::size_t>(machine.targets.count)),
       fabric_(fabric),
@@ -53,7 +55,13 @@ std::uint32_t Clients::pop(Queue& queue, Next next) {
 }
 
 Clients::Connection& Clients::connection(int node, int target) {
-    return connections_[static_cast<std::size_t>(node) * target_count_ + static_cast<std::size_t>(target)];
+    return connections_[static_cast<std::size_t>(client_of(node)) * target_count_ + static_cast<std::size_t>(target)];
+}
+
+/// A file on one target has stripes, too, where it matters how they lie.
+std::int64_t Clients::block_of(const SimulatedFile& file) const {
+    const std::int64_t own = file.stripes.stripe_bytes();
+    return own > 0 ? own : files_.stripe_bytes;
 }
 
 void Clients::begin(const Access& access, Callback returned) {
@@ -85,8 +93,14 @@ void Clients::begin_piece(std::uint32_t which) {
     Piece& piece = pieces_[which];
     if (!locked_) return cut(which);
     const Access& access = running_[piece.access].access;
-    const LockRequest request{
-        piece.object, piece.target, access.node, {piece.begin, piece.end - piece.begin}, access.writes};
+    layout::Extent range{piece.begin, piece.end - piece.begin};
+    if (whole_stripes_) {
+        const std::int64_t block = block_of(*access.file);
+        const std::int64_t end = (piece.end - 1) / block * block + block;
+        range.offset = piece.begin / block * block;
+        range.length = end - range.offset;
+    }
+    const LockRequest request{piece.object, piece.target, client_of(access.node), range, access.writes};
     if (const auto held = locks_.use(request)) {
         piece.lock = *held;
         return cut(which);
@@ -101,13 +115,20 @@ void Clients::cut(std::uint32_t which) {
     Running& running = running_[piece.access];
     if (running.asked) running.granted = std::max(running.granted, events_.now());
     const Access access = running.access;
-    const std::int64_t count = (piece.end - piece.begin - 1) / figures_.rpc_bytes + 1;
+    const std::int64_t block = files_.scattered ? block_of(*access.file) : 0;
+    const auto request_at = [&](std::int64_t at) {
+        std::int64_t bytes = std::min(figures_.rpc_bytes, piece.end - at);
+        if (block > 0) bytes = std::min(bytes, block - at % block);
+        return bytes;
+    };
+    std::int64_t count = 0;
+    for (std::int64_t at = piece.begin; at < piece.end; at += request_at(at)) ++count;
     pieces_[which].untaken = pieces_[which].unacknowledged = static_cast<int>(count);
     stream(access.stream).unacknowledged += count;
     unacknowledged_ += count;
     Connection& to = connection(access.node, piece.target);
-    for (std::int64_t at = piece.begin; at < piece.end; at += figures_.rpc_bytes) {
-        const std::int64_t bytes = std::min(figures_.rpc_bytes, piece.end - at);
+    for (std::int64_t at = piece.begin, bytes = 0; at < piece.end; at += bytes) {
+        bytes = request_at(at);
         const std::uint32_t request = requests_under_way_.add({which, at, bytes});
         ++requests_;
         push(to.unsent, request, &Request::next_unsent);
@@ -215,7 +236,9 @@ void Clients::happen(std::uint32_t what, std::uint32_t which) {
             const Request& request = requests_under_way_[which];
             const Piece& piece = pieces_[request.piece];
             const bool writes = running_[piece.access].access.writes;
-            return targets_.submit({piece.target, piece.object, request.offset, request.bytes, writes},
+            // A scattered block is reached by a seek, wherever the one before it is.
+            const bool apart = files_.scattered && request.offset % block_of(*running_[piece.access].access.file) == 0;
+            return targets_.submit({piece.target, piece.object, request.offset, request.bytes, writes, apart},
                                    {this, served, which});
         }
         case served: {

@@ -1,7 +1,11 @@
 // Clients: what the nodes' file system clients do with a process's reads and writes, as Lustre's do: a range of a file becomes a range of
 // each object that it touches; each is locked, cut into requests of at most rpc_bytes, of which a node has a few under way to each
 // target. A write returns when its bytes lie in the node's cache for the target, where there is one, else when they are on the targets.
-// Limits: no reading ahead, no page cache for readers, nothing is joined to larger requests.
+// Where an I/O node forwards for compute nodes, it is the client of all of them: its locks, its requests under way, its cache. Where stripes
+// are scattered (GPFS's blocks: Schmuck and Haskin 2002, sections 2 and 3.2), a request ends where its block does, and locks may be of whole
+// blocks, so that two nodes that write into one block take it from each other (false sharing).
+// Limits: no reading ahead, no page cache for readers, nothing is joined to larger requests. A part of a block is written without reading the
+// rest of it; a token is given up as a whole, as Lustre's locks are, where GPFS's keeps what nobody wants.
 // What does not live here: the parts below (fabric.hpp, locks.hpp, targets.hpp), which ranges (collective.hpp).
 #pragma once
 
@@ -102,6 +106,8 @@ private:
 
     Stream& stream(std::uint32_t number);
     Connection& connection(int node, int target);
+    [[nodiscard]] int client_of(int node) const { return node / figures_.nodes_of_forwarder; }
+    [[nodiscard]] std::int64_t block_of(const SimulatedFile& file) const;
     void begin_piece(std::uint32_t which);
     void cut(std::uint32_t which);
     void send_next(Connection& connection);
@@ -113,6 +119,8 @@ private:
     Events& events_;
     ClientFigures figures_;
     bool locked_;
+    bool whole_stripes_;
+    FileFigures files_;
     double copy_bytes_per_s_;
     std::size_t target_count_;
     Fabric& fabric_;

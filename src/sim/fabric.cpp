@@ -20,7 +20,11 @@ Fabric::Fabric(Events& events, const Machine& machine, int nodes)
       in_(out_.size()),
       memory_(out_.size()),
       server_in_(static_cast<std::size_t>((machine.targets.count - 1) / machine.targets.of_server + 1)),
-      server_out_(server_in_.size()) {}
+      server_out_(server_in_.size()),
+      nodes_of_forwarder_(machine.client.nodes_of_forwarder),
+      forwarder_bytes_per_s_(machine.client.forwarder_bytes_per_s),
+      forwarder_out_(static_cast<std::size_t>((nodes - 1) / nodes_of_forwarder_ + 1)),
+      forwarder_in_(forwarder_out_.size()) {}
 
 void Fabric::send(int from_node, int to_node, std::int64_t bytes, Callback left, Callback arrived) {
     const std::uint32_t which = transfers_.add({from_node, to_node, bytes, 0, 0, left, arrived});
@@ -83,7 +87,9 @@ void Fabric::happen(std::uint32_t what, std::uint32_t which) {
         case request_begins: {
             const Transfer& request = transfers_[which];
             const Seconds passed =
-                to_storage_.serve(events_.now(), time_of(request.left, figures_.storage_bytes_per_s));
+                std::max(to_storage_.serve(events_.now(), time_of(request.left, figures_.storage_bytes_per_s)),
+                         forwarder(forwarder_out_, request.from)
+                             .serve(events_.now(), time_of(request.left, forwarder_bytes_per_s_)));
             Line& in = server_in_[static_cast<std::size_t>(request.to)];
             const Seconds taken =
                 in.serve(events_.now() + figures_.latency_s, time_of(request.left, server_bytes_per_s_));
@@ -92,8 +98,9 @@ void Fabric::happen(std::uint32_t what, std::uint32_t which) {
         }
         default: {
             const Transfer& answer = transfers_[which];
-            const Seconds passed =
-                from_storage_.serve(events_.now(), time_of(answer.left, figures_.storage_bytes_per_s));
+            const Seconds passed = std::max(
+                from_storage_.serve(events_.now(), time_of(answer.left, figures_.storage_bytes_per_s)),
+                forwarder(forwarder_in_, answer.to).serve(events_.now(), time_of(answer.left, forwarder_bytes_per_s_)));
             Line& in = in_[static_cast<std::size_t>(answer.to)];
             const Seconds taken =
                 in.serve(events_.now() + figures_.latency_s, time_of(answer.left, node_.nic_bytes_per_s));

@@ -2,7 +2,8 @@
 // same time take turns, chunk by chunk (as packets do in a torus or a Clos network), or go one after the other where chunk_bytes is 0. Each
 // message has a latency (Hockney 1994: time = latency + bytes / bandwidth). Processes of one node hand bytes over by copying them once, as fast
 // as one process copies, and together as fast as the node's memory. A request to or from storage runs through both network interfaces and what
-// lies between them at the same time, as packets do: it takes as long as the slowest of them.
+// lies between them at the same time, as packets do: it takes as long as the slowest of them. Where I/O nodes forward for compute
+// nodes (Blue Gene/P: Liu et al. 2013, section 3.1), the one of the node is among them.
 // Limits: no topology, no routes that several nodes share but the one to storage, no protocol for large messages.
 // What does not live here: what a server does with bytes (targets.hpp).
 #pragma once
@@ -41,6 +42,9 @@ private:
         Callback when_left, when_arrived;
     };
 
+    Line& forwarder(std::vector<Line>& lines, int node) const {
+        return lines[static_cast<std::size_t>(node / nodes_of_forwarder_)];
+    }
     void begin(Line& out, Seconds duration, What what, const Transfer& transfer);
     void next_chunk(std::uint32_t which, Seconds from);
     void finish_chunk(std::uint32_t which);
@@ -52,6 +56,9 @@ private:
     std::vector<Line> out_, in_, memory_;  ///< of each node
     std::vector<Line> server_in_, server_out_;
     Line to_storage_, from_storage_;
+    int nodes_of_forwarder_;
+    double forwarder_bytes_per_s_;
+    std::vector<Line> forwarder_out_, forwarder_in_;  ///< of each I/O node: to storage, and from it
     Pool<Transfer> transfers_;
 };
 

@@ -115,10 +115,27 @@ void ExtentLocks::insert(Object& its, std::uint32_t number) {
         its.readers.push_back(number);
 }
 
+std::uint32_t ExtentLocks::take_first(Object& its) {
+    const std::uint32_t waiter = its.waiting.front();
+    const LockRequest& request = waiters_[waiter].request;
+    its.waiting.pop_front();
+    Ranges& ranges = waiting_like(its, request);
+    auto [entry, behind] = ranges.equal_range(request.range.offset);
+    while (entry->second != request.range.end() && std::next(entry) != behind) ++entry;
+    ranges.erase(entry);
+    return waiter;
+}
+
 void ExtentLocks::grant_waiting(std::uint32_t number) {
     while (!object(number).waiting.empty()) {
         Object& its = objects_[number];
         Waiter& first = waiters_[its.waiting.front()];
+        // What another process of its node got meanwhile is the node's.
+        if (const auto held = use(first.request)) {
+            first.lock = *held;
+            events_.after(latency_, {this, answered, take_first(its)});
+            continue;
+        }
         const std::vector<std::uint32_t> conflicts = in_the_way(its, first.request);
         bool used = false;
         for (const std::uint32_t lock : conflicts) {
@@ -128,12 +145,7 @@ void ExtentLocks::grant_waiting(std::uint32_t number) {
         if (used) return;  // release() comes back here
         for (const std::uint32_t lock : conflicts) drop(lock);
         work_.handovers += std::ssize(conflicts);
-        const std::uint32_t waiter = its.waiting.front();
-        its.waiting.pop_front();
-        Ranges& ranges = waiting_like(its, first.request);
-        auto [entry, behind] = ranges.equal_range(first.request.range.offset);
-        while (entry->second != first.request.range.end() && std::next(entry) != behind) ++entry;
-        ranges.erase(entry);
+        const std::uint32_t waiter = take_first(its);
         const layout::Extent range = grown(its, first.request);
         first.lock =
             locks_.add({number, first.request.node, range.offset, range.end(), 1, false, first.request.writes});

@@ -2,7 +2,8 @@
 // node asks the object's server for a lock on a range; locks of other nodes that are in the way are called back and given up when what was
 // written under them is on the target, all of each, not only the part in question. A granted lock is grown to the largest range that no
 // other lock and no waiting request has: not downwards where the object has more than 4 locks, and by no more than 32 MiB upwards where it
-// has more than 32. A node that holds a lock uses it without asking.
+// has more than 32. A node that holds a lock uses it without asking, and does not take it from itself when two of its
+// processes ask at once.
 // Limits: no lock is given up of a node's own accord; readers of one range share it, and readers' locks do not stop at each other.
 // What does not live here: what is written under a lock (clients.hpp).
 #pragma once
@@ -73,6 +74,8 @@ private:
 
     Object& object(std::uint32_t number);
     void grant_waiting(std::uint32_t number);
+    /// Of those that wait, which does not any more.
+    std::uint32_t take_first(Object& object);
     [[nodiscard]] std::vector<std::uint32_t> in_the_way(Object& object, const LockRequest& request);
     [[nodiscard]] layout::Extent grown(Object& object, const LockRequest& request);
     void drop(std::uint32_t lock);

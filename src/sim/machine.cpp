@@ -68,8 +68,14 @@ std::vector<MachineFigure> figures_of(Machine& m) {
          "of a node for a target: a write returns when its bytes lie there; 0: when they are on the target"},
         {"client.process_bytes_per_s", &m.client.process_bytes_per_s, true,
          "that one process moves to and from storage; 0: no bound"},
+        {"client.nodes_of_forwarder", &m.client.nodes_of_forwarder, false,
+         "nodes that share a file system client, on an I/O node which forwards for them; 1: each has its own"},
+        {"client.forwarder_bytes_per_s", &m.client.forwarder_bytes_per_s, true,
+         "of such an I/O node, each way; 0: no bound"},
         {"locks.used", &m.locks.used, true, "extent locks by nodes, as Lustre has them"},
         {"locks.request_s", &m.locks.request_s, true, "of a target's lock server, for each request"},
+        {"locks.whole_stripes", &m.locks.whole_stripes, true,
+         "locks begin and end at stripes, as GPFS's tokens do at blocks"},
         {"metadata.servers", &m.metadata.servers, false,
          "metadata servers; files of one directory are made by one of them"},
         {"metadata.open_s", &m.metadata.open_s, true, "of the metadata server, for each process that opens a file"},
@@ -87,6 +93,8 @@ std::vector<MachineFigure> figures_of(Machine& m) {
         {"files.most_stripes", &m.files.most_stripes, true, "most targets of one file; 0: no bound"},
         {"files.small_stripe_count", &m.files.small_stripe_count, true,
          "targets of a file of a group or a rank; 0: all"},
+        {"files.scattered", &m.files.scattered, true,
+         "each stripe lies anywhere on its target, as GPFS's blocks do: to begin one needs a seek"},
         {"skew_s", &m.skew_s, true, "mean time by which ranks come later than the first into a call"},
     };
 }

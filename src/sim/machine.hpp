@@ -55,11 +55,14 @@ struct ClientFigures {
     int rpcs_in_flight = 8;
     std::int64_t cache_bytes = 0;
     double process_bytes_per_s = 0;
+    int nodes_of_forwarder = 1;
+    double forwarder_bytes_per_s = 0;
 };
 
 struct LockFigures {
     bool used = true;
     double request_s = 2e-5;
+    bool whole_stripes = false;
 };
 
 struct MetadataFigures {
@@ -81,6 +84,7 @@ struct FileFigures {
     int stripe_count = 0;
     int most_stripes = 0;
     int small_stripe_count = 1;
+    bool scattered = false;
 };
 
 struct Machine {

@@ -388,6 +388,57 @@ TEST(Simulation, ARequestRunsThroughBothInterfacesAtOnce) {
     EXPECT_NEAR(must_simulate(machine, blocks(1, mib), {}).write.seconds, 0.01, 1e-9);
 }
 
+TEST(Simulation, AnIoNodeIsTheClientOfItsNodes) {
+    // Four nodes, a rank each, two an I/O node of 50 MiB/s: each carries 2 MiB.
+    Machine machine = bare_machine(4);
+    machine.targets.write_bytes_per_s = machine.targets.read_bytes_per_s = 1e30;
+    machine.client.nodes_of_forwarder = 2;
+    machine.client.forwarder_bytes_per_s = 50.0 * mib;
+    EXPECT_NEAR(must_simulate(machine, blocks(4, mib), {}).write.seconds, 0.04, 1e-9);
+    EXPECT_NEAR(must_simulate(machine, blocks(4, mib), {}).read.seconds, 0.04, 1e-9);
+    // Its requests under way are those of both, and so are its locks.
+    machine = bare_machine(1);
+    machine.locks.used = true;
+    const auto handovers = [&](int nodes) {
+        machine.client.nodes_of_forwarder = nodes;
+        return must_simulate(machine, blocks(2, mib, 4), {}).write.locks.handovers;
+    };
+    EXPECT_GT(handovers(1), 0);
+    EXPECT_EQ(handovers(2), 0);
+}
+
+TEST(Simulation, AScatteredStripeNeedsASeek) {
+    // 4 MiB of one target at 100 MiB/s, seeks of 10 ms: one where stripes follow each other, else one a stripe.
+    Machine machine = bare_machine(1);
+    machine.targets.seek_s = 0.01;
+    machine.files.stripe_bytes = mib;
+    machine.client.rpc_bytes = 4 * mib;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 4 * mib), {}).write.seconds, 0.04 + 0.01, 1e-9);
+    machine.files.scattered = true;
+    EXPECT_NEAR(must_simulate(machine, blocks(1, 4 * mib), {}).write.seconds, 0.04 + 4 * 0.01, 1e-9);
+    // What goes on within a stripe needs none.
+    EXPECT_NEAR(must_simulate(machine, blocks(1, mib / 2, 8), {}).write.seconds, 0.04 + 4 * 0.01, 1e-9);
+    // A request ends where its stripe does: from the middle of one to the middle of the next but one.
+    Workload across;
+    const auto pattern = std::make_shared<layout::ListedPattern>(pattern_of({{{mib / 2, 2 * mib}}}));
+    across.pattern = [&](std::int64_t) -> std::shared_ptr<const AccessPattern> { return pattern; };
+    EXPECT_EQ(must_simulate(machine, across, {}).write.requests, 3);
+}
+
+TEST(Simulation, LocksOfWholeStripesMeetWhereBytesDoNot) {
+    // Three nodes write a quarter of a stripe each, at once. The first has all, until the others want theirs; what is granted to the second
+    // ends where the third waits, but for whole stripes.
+    Machine machine = bare_machine(1);
+    machine.locks.used = true;
+    machine.files.stripe_bytes = mib;
+    const auto handovers = [&] { return must_simulate(machine, blocks(3, mib / 4), {}).write.locks.handovers; };
+    EXPECT_EQ(handovers(), 1);
+    machine.locks.whole_stripes = true;
+    EXPECT_EQ(handovers(), 2);
+    machine.files.stripe_bytes = mib / 4;
+    EXPECT_EQ(handovers(), 1);
+}
+
 TEST(Simulation, SeedsDiffer) {
     Machine machine = bare_machine(2);
     machine.targets.jitter = 0.2;

@@ -23,6 +23,7 @@ struct TargetRequest {
     std::int64_t offset = 0;
     std::int64_t bytes = 0;
     bool writes = true;
+    bool apart = false;  ///< does not lie behind what is before it in the object
 };
 
 /// What a target has done.
@@ -66,7 +67,7 @@ private:
     void start(int number);
     Seconds service(Target& target, int number, const TargetRequest& request);
     static bool goes_on(const Target& target, const TargetRequest& request) {
-        return request.object == target.object && request.offset == target.end;
+        return !request.apart && request.object == target.object && request.offset == target.end;
     }
 
     Events& events_;

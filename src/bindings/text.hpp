@@ -21,7 +21,7 @@ struct type_caster<std::string> {
             PyErr_Clear();
             return false;
         }
-        value.assign(PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes)));
+        value.assign(PyBytes_AsString(bytes), static_cast<std::size_t>(PyBytes_Size(bytes)));
         Py_DECREF(bytes);
         return true;
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from ioweir.cli.app import app
+from ioweir.cli.app import _of_command, app
 from ioweir.report.report_text import console_for, say
 from typer.testing import CliRunner
 
@@ -31,6 +31,24 @@ def test_help_has_every_command_in_one_section() -> None:
     assert starts == sorted(starts)
     listed = re.findall(r"^ {2}([a-z]+(?:-[a-z]+)?) {2,}\S", text[starts[0] :].split("Exit codes")[0], re.MULTILINE)
     assert sorted(listed) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["--help", "--version"]], ids=" ".join)
+def test_help_of_all_is_printed_without_the_options_of_commands(words: list[str]) -> None:
+    bare = _of_command(words)
+    commands = typer.main.get_command(bare).commands  # type: ignore[attr-defined]
+    assert not [name for name, command in commands.items() if command.params]
+    assert typer.main.get_command(app).commands["run"].params, "the whole is as it was"  # type: ignore[attr-defined]
+    assert CliRunner().invoke(bare, words).output == CliRunner().invoke(app, words).output
+
+
+@pytest.mark.parametrize(
+    "code", ["import ioweir", "from ioweir.cli.app import main; sys.argv[1:] = ['--help']; main()"]
+)
+def test_help_loads_no_large_library(code: str) -> None:
+    large = "{'dask', 'numpy', 'pyarrow', 'rich', 'scipy', 'vl_convert', 'zstandard', 'ioweir._core'}"
+    check = f"import atexit, os, sys; atexit.register(lambda: {large} & set(sys.modules) and os._exit(9)); {code}"
+    subprocess.run([sys.executable, "-c", check], stdout=subprocess.DEVNULL, check=True)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

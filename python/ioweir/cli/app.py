@@ -122,8 +122,10 @@ def main() -> None:
 def _of_command(words: Sequence[str]) -> typer.Typer:
     """With the command alone that is asked for: to make the options of all takes a tenth of a second.
 
-    Help of all, words that are no command, and options before a command get the whole.
+    Help of all gets no command's options. Words that are no command, and options before a command, get the whole.
     """
+    if set(words) <= {"--help", "--version"}:
+        return _without_options(app)
     name = next((word for word in words if not word.startswith("-")), None)
     commands = [one for one in app.registered_commands if name in (one.name, getattr(one.callback, "__name__", None))]
     groups = [one for one in app.registered_groups if one.name == name]
@@ -133,6 +135,28 @@ def _of_command(words: Sequence[str]) -> typer.Typer:
     alone.registered_commands = commands
     alone.registered_groups = groups
     return alone
+
+
+def _without_options(application: typer.Typer) -> typer.Typer:
+    """Its commands by their names and help texts, which is all that the help of all prints."""
+    bare = copy.copy(application)
+    bare.registered_commands = [copy.copy(command) for command in application.registered_commands]
+    for command in bare.registered_commands:
+        command.callback = _namesake(command.callback)
+    bare.registered_groups = [copy.copy(group) for group in application.registered_groups]
+    for group in bare.registered_groups:
+        group.typer_instance = _without_options(group.typer_instance) if group.typer_instance else None
+    return bare
+
+
+def _namesake(command: Callable[..., object] | None) -> Callable[[], None]:
+    """A function without parameters that has the same name and text."""
+
+    def nothing() -> None:
+        pass
+
+    nothing.__name__, nothing.__doc__ = getattr(command, "__name__", ""), command.__doc__
+    return nothing
 
 
 def _report_errors(work: Callable[[], object]) -> None:

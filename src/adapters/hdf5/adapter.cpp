@@ -142,7 +142,8 @@ bool open(const Call& call, bool create, Word& result) {
     const Again again = opened_before(*file, before.get());
     if (again == Again::in_other_ways) {
         file->refuse("the plan does not apply: some of the ranks have the file open already, in another way");
-        if (before != nullptr) before->set_aside = true;
+        // Ranks that have not opened it now may be in calls about it together with this one: those go on as they were.
+        if (before != nullptr && before->ranks == 1) before->set_aside = true;
         release(*file);
         return false;
     }

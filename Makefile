@@ -24,6 +24,8 @@
 #                   writes docs/results/findings.md, ARGS="--match sync-cost --gains 0 --mpi mpich" a part
 #   make bench-auto   writers that are chosen while a loop writes its files, against the best named beforehand (ten minutes, a quiet machine);
 #                   RECORD=1 writes docs/results/auto.md, QUICK=1 takes two minutes, ARGS="--mpi mpich --ranks 2" a part
+#   make bench-loop   the plans of `ioweir tune` against every strategy it tries, in 64 cases, half of them drawn anew (an hour, root for the labs,
+#                   a quiet machine); RECORD=1 writes docs/results/loop.md, ARGS="--storage tmpfs --mpi mpich" a part
 #   make bench-pieces  from which size of pieces on aggregators lose (five minutes, a quiet machine); RECORD=1 writes docs/results/pieces.md
 #   make bench-contention  contention-free against sequential order on throttled targets, as in IBCS's figures 8 to 11 (twenty minutes);
 #                   RECORD=1 writes docs/results/contention.md, QUICK=1 takes two minutes; DEVICES=1 on loop devices (root)
@@ -58,7 +60,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: wheels bench-auto docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -85,12 +87,12 @@ venv: deps
 package: venv
 	@$(MAKE) -s $(VENV)/.stamp-package
 
-# `venv` has run when this is reached through `package`.
+# `venv` has run when this is reached through `package`. Where `CI` is set, a warning of the compiler is an error.
 $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 	@echo "-- building ioweir into .venv"
 	log=$$(mktemp); trap 'rm -f $$log' EXIT
 	if ! $(PY) -m pip install -v --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index \
-	    . >$$log 2>&1; then cat $$log >&2; exit 1; fi
+	    $(if $(CI),--config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON) . >$$log 2>&1; then cat $$log >&2; exit 1; fi
 	grep -A4 ' warning: ' $$log >&2 || true
 	touch $@
 
@@ -155,6 +157,9 @@ bench-calls: package build-bench
 
 bench-findings: package
 	@$(PY) bench/bench_findings.py $(if $(RECORD),--record docs/results/findings.md) $(ARGS)
+
+bench-loop: package build-bench
+	@$(PY) bench/bench_loop.py $(if $(RECORD),--record docs/results/loop.md) $(ARGS)
 
 bench-auto: package build-bench
 	@$(PY) bench/bench_auto.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/auto.md) $(ARGS)

@@ -6,6 +6,7 @@ file(GLOB _ioweir_generator CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/gener
 execute_process(COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/tools/generate.py" --list
                 OUTPUT_VARIABLE _ioweir_outputs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" _ioweir_outputs "${_ioweir_outputs}")
+file(MAKE_DIRECTORY "${IOWEIR_GENERATED_DIR}")  # imported libraries may name only what is there
 list(TRANSFORM _ioweir_outputs PREPEND "${IOWEIR_GENERATED_DIR}/")
 add_custom_command(
   OUTPUT ${_ioweir_outputs}

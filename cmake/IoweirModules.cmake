@@ -1,19 +1,52 @@
-# ioweir_module(NAME SOURCES ... [DEPENDS ...] [ONE_BY_ONE]): a static library for one module; headers are included from src/ as
+# ioweir_module(NAME SOURCES ... [DEPENDS ...] [ALONE ...] [ONE_BY_ONE] [CHECKED]): a static library for one module; headers are included from src/ as
 # "module/file.hpp". It is compiled where something that is built needs it: the package needs fewer modules by themselves than the tests.
+# With IOWEIR_MODULES the tests link what the package's build has compiled, brought up to date by that build, and do not compile it again.
+# CHECKED: its code has checks that NDEBUG leaves out, so that the tests compile it for themselves.
 # Some sources are compiled together (CMake's unity build), for most of the compiler's time goes into headers: names in unnamed
-# namespaces differ within a module, or it is compiled ONE_BY_ONE.
+# namespaces differ within a module. ALONE: those sources whose names do not. ONE_BY_ONE: all of them are compiled alone.
 # ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
 # ioweir_test_headers(TARGET...): these tests have GoogleTest's headers and large ones of the standard library precompiled: read by each
 # of some 200 sources, they take a third of the compiler's time.
 include_guard()
 set(IOWEIR_TOGETHER 6)
 
+# An archive of the package's build as the library NAME.
+function(_ioweir_compiled_module name archive)
+  add_library(${name} STATIC IMPORTED GLOBAL)
+  set_target_properties(${name} PROPERTIES IMPORTED_LOCATION "${archive}")
+  add_dependencies(${name} ioweir_compiled_modules)
+  get_property(names GLOBAL PROPERTY IOWEIR_COMPILED_MODULES)
+  if(NOT names)
+    cmake_language(DEFER DIRECTORY "${PROJECT_SOURCE_DIR}" CALL _ioweir_compile_modules)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY IOWEIR_COMPILED_MODULES ${name})
+  set_property(GLOBAL APPEND PROPERTY IOWEIR_COMPILED_ARCHIVES "${archive}")
+endfunction()
+
+# The package's build brings all of them up to date at once: two builds in one directory disturb each other.
+function(_ioweir_compile_modules)
+  get_property(names GLOBAL PROPERTY IOWEIR_COMPILED_MODULES)
+  get_property(archives GLOBAL PROPERTY IOWEIR_COMPILED_ARCHIVES)
+  add_custom_target(ioweir_compiled_modules
+    COMMAND ${CMAKE_COMMAND} --build "${IOWEIR_MODULES}" --target ${names}
+    BYPRODUCTS ${archives}
+    COMMENT "Taking modules from the package's build")
+endfunction()
+
 function(ioweir_module name)
-  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "SOURCES;DEPENDS" ${ARGN})
-  if(ARG_SOURCES)
+  cmake_parse_arguments(ARG "ONE_BY_ONE;CHECKED" "" "SOURCES;DEPENDS;ALONE" ${ARGN})
+  file(RELATIVE_PATH directory "${PROJECT_BINARY_DIR}" "${CMAKE_CURRENT_BINARY_DIR}")
+  set(archive "${IOWEIR_MODULES}/${directory}/lib${name}.a")
+  if(ARG_SOURCES AND IOWEIR_MODULES AND NOT ARG_CHECKED AND EXISTS "${archive}")
+    _ioweir_compiled_module(${name} "${archive}")
+    set(scope INTERFACE)
+  elseif(ARG_SOURCES)
     add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARG_SOURCES})
     if(NOT ARG_ONE_BY_ONE)
       set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${IOWEIR_TOGETHER})
+    endif()
+    if(ARG_ALONE)
+      set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
     set(scope PUBLIC)
   else()
@@ -24,6 +57,7 @@ function(ioweir_module name)
                              "${IOWEIR_GENERATED_DIR}")
   target_link_libraries(${name} ${scope} ${ARG_DEPENDS})
   add_dependencies(${name} ioweir_generated)
+  set_target_properties(${name} PROPERTIES IOWEIR_SOURCES "${ARG_SOURCES}")
 endfunction()
 
 function(ioweir_test_headers)

@@ -26,7 +26,7 @@ constexpr std::array<Named<Access>, 7> accesses{{{"var1", Access::var1},
                                                  {"varn", Access::varn},
                                                  {"vard", Access::vard},
                                                  {"var", Access::var}}};
-constexpr std::array<Named<Element>, 13> elements{{{"_text", Element::text},
+constexpr std::array<Named<Element>, 13> element_names{{{"_text", Element::text},
                                                    {"_schar", Element::schar},
                                                    {"_uchar", Element::uchar},
                                                    {"_short", Element::int16},
@@ -102,7 +102,7 @@ std::optional<CallForm> parse_call(std::string_view symbol) {
     if (!symbol.starts_with(library)) return std::nullopt;
     symbol.remove_prefix(library.size());
     if (!take(symbol, verbs, form.verb) || !take(symbol, accesses, form.access)) return std::nullopt;
-    take(symbol, elements, form.element);
+    take(symbol, element_names, form.element);
     if (symbol == "_all")
         form.collective = true;
     else if (!symbol.empty())

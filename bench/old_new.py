@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -313,6 +314,7 @@ def parse() -> argparse.Namespace:
     storages = ("tmpfs", "disk", "throttled")
     parser.add_argument("--storage", action="append", choices=storages, help="of engine: only this; may be repeated")
     parser.add_argument("--pairs", type=int, default=6, help="how often it goes through the rows (default 6)")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no pass after so long")
     parser.add_argument("--again", type=Path, metavar="JSON", help="only rows that lie above the bar there, anew")
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page there")
@@ -341,7 +343,10 @@ def main() -> int:
     launch.run_program = twice
     about, begin = run.machine(), time.monotonic()
     options.output.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # labs are taken down, also where a shell ignores SIGINT
     for number in range(options.pairs):
+        if time.monotonic() - begin > 60 * options.minutes:
+            break
         twice.number = number
         for bench in options.bench:
             if doubtful is not None and not any(key[0] == bench for key in doubtful):

@@ -245,13 +245,23 @@ def test_a_recorded_kernel_is_tuned_like_the_kernel(trace: Path, tmp_path: Path)
     )
     assert recorded == generated
     assert (made["recorded"]["plan"] is None) == (not (tmp_path / "recorded.toml").exists())
-    # One fitted to so few calls would know nothing.
-    done = subprocess.run(
-        [*IOWEIR, "tune", trace, "-o", tmp_path / "fitted.toml"], capture_output=True, text=True, check=False
-    )
+
+
+def test_where_the_trace_has_too_few_calls_the_storage_is_measured(trace: Path, tmp_path: Path) -> None:
+    words = [*IOWEIR, "tune", str(trace), "--repeat", "2", "--json", "-o"]
+    done = subprocess.run([*words, tmp_path / "fitted.toml"], capture_output=True, text=True, check=True)
+    assert any(f"the machine is measured at {trace.parent}" in reason for reason in json.loads(done.stdout)["reasons"])
+    # The folder of the recorded file is gone: one fitted to so few calls would know nothing.
+    aside = trace.parent.rename(trace.parent.with_name("aside"))
+    try:
+        words[words.index(str(trace))] = str(aside / trace.name)
+        done = subprocess.run([*words, tmp_path / "none.toml"], capture_output=True, text=True, check=False)
+    finally:
+        aside.rename(trace.parent)
     assert done.returncode == 2
     assert "no machine can be fitted" in done.stderr
     assert "--machine" in done.stderr
+    assert not (tmp_path / "none.toml").exists()
 
 
 def test_traces_that_cannot_be_simulated(trace: Path) -> None:

@@ -9,6 +9,7 @@ machines fitted to a trace (calibrate.py).
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Sequence
@@ -53,7 +54,7 @@ class Options:
     budget_s: float | None = None
     force: bool = False
     storage: Path | None = None
-    """Measured where no machine can be fitted to the trace; None: that is an error then."""
+    """Measured where no machine can be fitted to the trace. None: the folder of the file with most time."""
 
 
 @dataclass
@@ -297,10 +298,11 @@ def _machine(options: Options) -> tuple[Machine, list[str]]:
     try:
         fitted = calibrate.fit_machine(calibrate.of_trace(options.trace), f"fitted to {options.trace}")
     except IoweirError as error:
-        if options.storage is not None:
-            measured = calibrate.fit_machine(calibrate.of_storage(options.storage, _CALIBRATION_REPEATS), "measured")
+        storage = options.storage or _storage_at_hand(options)
+        if storage is not None:
+            measured = calibrate.fit_machine(calibrate.of_storage(storage, _CALIBRATION_REPEATS), "measured")
             return machines.parse(measured["machine"], "the machine measured on the spot"), [
-                f"the machine is measured at {options.storage}, held-out error {measured['held_out']['median']:.0%} "
+                f"the machine is measured at {storage}, held-out error {measured['held_out']['median']:.0%} "
                 f"(median); to the trace none can be fitted: {error}"
             ]
         raise IoweirError(
@@ -313,6 +315,15 @@ def _machine(options: Options) -> tuple[Machine, list[str]]:
     return machines.parse(fitted["machine"], "the machine fitted to the trace"), [
         f"the machine is fitted to the trace's own calls{said}: it knows one node and one target"
     ]
+
+
+def _storage_at_hand(options: Options) -> Path | None:
+    """Where the recorded file with most time was, if that is on this machine and files may be made there."""
+    assert options.trace is not None
+    loaded = workload.loaded_whole(options.trace)
+    found, _ = kinds.of_trace(loaded, loaded.requests(), options.trace, options.file)
+    folder = Path(found[0].path).parent
+    return folder if folder.is_dir() and os.access(folder, os.W_OK) else None
 
 
 def _draws(options: Options) -> tuple[int, int]:

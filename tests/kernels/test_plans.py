@@ -47,7 +47,6 @@ def run_with_plan(
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(("name", "ranks", "settings"), KERNELS, ids=[row[0] for row in KERNELS])
 def test_every_strategy_writes_and_reads_the_kernels_bytes(

@@ -124,7 +124,6 @@ CASES: list[tuple[str, int, list[str], Any]] = [
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS)
 @pytest.mark.parametrize(
     ("kernel", "ranks", "settings", "owners"), CASES, ids=[f"{case[0]}-{case[1]}-{'-'.join(case[2])}" for case in CASES]

@@ -65,7 +65,6 @@ both = pytest.mark.parametrize("hosts", [RANKS_HOST, THREADS_HOST], ids=lambda h
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("hosts", "ranks", "delegates", "files"),
     [(hosts, *shape) for hosts in (RANKS_HOST, THREADS_HOST) for shape in SHAPES[hosts.name]],
@@ -85,7 +84,6 @@ def test_every_block_arrives(
     assert "0 wrong" in program(1, "read", base, -1).out
 
 
-@pytest.mark.either_mpi
 @both
 @pytest.mark.parametrize("calls", ["collective", "independent"])
 def test_little_memory_takes_longer_and_loses_nothing(program: Program, base: str, hosts: Hosts, calls: str) -> None:
@@ -107,7 +105,6 @@ def test_blocks_in_many_messages(program: Program, base: str, hosts: Hosts) -> N
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.either_mpi
 @both
 @pytest.mark.parametrize(("room", "first"), [("65536", 1), ("65536", 3), ("1024", 1)])
 def test_a_delegate_without_memory_says_so(program: Program, base: str, hosts: Hosts, room: str, first: int) -> None:
@@ -129,7 +126,6 @@ def test_a_delegate_without_memory_says_so(program: Program, base: str, hosts: H
     hosts.check(base, 2, 4, 2, 2, "3")
 
 
-@pytest.mark.either_mpi
 @both
 def test_a_delegate_without_memory_for_small_things_says_so(program: Program, base: str, hosts: Hosts) -> None:
     """From any of its allocations on, of texts, lists and tables, too: a set is whole or each worker is told.
@@ -167,7 +163,6 @@ def test_a_delegate_without_memory_for_small_things_says_so(program: Program, ba
     assert failed > 0
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(("set_bytes", "delegates"), [("", 1), ("1", 1), ("100001", 2), ("200001", 3), ("900000", 3)])
 def test_delegates_are_as_many_as_hold_a_set(program: Program, base: str, set_bytes: str, delegates: int) -> None:
     """With 100,000 bytes of memory each; at most half of the ranks."""
@@ -226,7 +221,6 @@ def test_a_service_is_not_ended_while_a_set_is_open(program: Program, base: str,
     assert [path.name for path in Path(base).parent.iterdir()] == [f"{Path(base).name}-dat.1.d"]
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(("room", "memory"), [(1100, 8192), (2600, 4096), (1 << 20, 4096), (1 << 20, 1 << 20)])
 def test_a_rank_alone_hands_over_to_its_thread(program: Program, base: str, room: int, memory: int) -> None:
     """Of blocks of 1,024 to 1,568 bytes: none fits into what may be on its way, one or two do, all do."""

@@ -47,7 +47,6 @@ def check_set(
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(("ranks", "files", "parts"), SHAPES)
 @pytest.mark.parametrize("layout", ["unaligned", "aligned"])
 def test_every_block_is_where_the_table_says(
@@ -93,7 +92,6 @@ def test_a_small_buffer_is_emptied_in_between(program: Program, base: str) -> No
     check_set(base, 4, 3, 1, "2")
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("calls", ["collective", "split", "independent", "auto"])
 @pytest.mark.parametrize("directories", ["true", "false"])
 def test_calls_and_places_make_no_difference(program: Program, base: str, calls: str, directories: str) -> None:
@@ -103,7 +101,6 @@ def test_calls_and_places_make_no_difference(program: Program, base: str, calls:
     assert "of 3 files, parts 1 to 3 of 3, 3 fields, 0 wrong" in program(1, "read", base, 7).out
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("version", [0, 1])
 def test_phastas_own_files_are_read_in_either_byte_order(program: Program, base: str, order: str, version: int) -> None:
@@ -121,7 +118,6 @@ def test_phastas_own_files_are_read_in_either_byte_order(program: Program, base:
         assert out.count("of 6, 3 fields, 0 wrong") == 4, out
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(("readers", "files"), [(1, 3), (2, 3), (4, 1), (5, 4), (7, 2)])
 def test_ranks_read_together(program: Program, base: str, readers: int, files: int) -> None:
     """More and fewer readers than writers, files and parts; a rank in several files, several in one, some in none."""
@@ -223,7 +219,6 @@ DAMAGES: Final[dict[str, tuple[Callable[[list[Path]], object], str]]] = {
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_is_named(program: Program, base: str, damage: str) -> None:
     program(2, "write", base, 1, 2, "1")
@@ -264,7 +259,6 @@ WRONG: Final = {
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_wrong_calls_say_what_is_wrong(program: Program, base: str, case: str, ranks: int) -> None:
@@ -285,7 +279,6 @@ def test_an_abandoned_set_leaves_nothing(program: Program, base: str) -> None:
     assert list(Path(base).parent.iterdir()) == []
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("option", "said"),
     [

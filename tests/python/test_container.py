@@ -76,7 +76,6 @@ def test_merged_it_is_what_the_program_writes_without_ioweir(place: tuple[Path, 
     assert not list(folder.glob(".ioweir-*"))
 
 
-@pytest.mark.either_mpi
 def test_mistakes_and_damage_are_said(place: tuple[Path, bytes]) -> None:
     folder, plain = place
     for command in ("merge", "ls"):
@@ -124,7 +123,6 @@ def test_mistakes_and_damage_are_said(place: tuple[Path, bytes]) -> None:
     assert "belongs beside the file" in ioweir("check", "file", cwd=folder, code=1).stdout
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("kind", MPI_KINDS)
 def test_logs(kind: str, tmp_path: Path) -> None:
     if shutil.which(f"mpirun.{kind}") is None:
@@ -167,7 +165,6 @@ def test_logs(kind: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".ioweir-*"))
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("kind", MPI_KINDS)
 def test_subfiles(kind: str, tmp_path: Path) -> None:
     if shutil.which(f"mpirun.{kind}") is None:
@@ -210,7 +207,6 @@ def test_subfiles(kind: str, tmp_path: Path) -> None:
     assert not [path for each in (folder, *folders) for path in each.glob(".ioweir-*")]
 
 
-@pytest.mark.either_mpi
 def test_readers_of_other_formats_say_what_they_have_met(place: tuple[Path, bytes]) -> None:
     folder, plain = place
     header_file = (folder / "file").read_bytes()

@@ -67,7 +67,6 @@ def holds_no_names(tmp_path: Path, *others: str) -> None:
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(("kind", "ranks"), [("posix", 3), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)])
 def test_programs(kind: str, ranks: int, mpi: str, tmp_path: Path) -> None:
@@ -82,7 +81,6 @@ def test_programs(kind: str, ranks: int, mpi: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(
     ("kernel", "settings", "ranks"),

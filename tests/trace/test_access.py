@@ -95,7 +95,6 @@ def read_by(user: int, group: int, paths: list[Path]) -> list[str]:
 
 @pytest.mark.one_of(3)
 @as_root
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_reads_a_byte_of_a_closed_file(mpi: Mpi, place: Path, kind: str) -> None:
@@ -170,7 +169,6 @@ def test_given_away_and_with_an_acl(place: Path, kind: str) -> None:
 
 @pytest.mark.one_of(4)
 @as_root
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_member_of_the_group_goes_on_writing(mpi: Mpi, place: Path, kind: str) -> None:

@@ -13,7 +13,6 @@ from tracing import IOWEIR, MPIS, Mpi, Traced, build, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.either_mpi
 FILES: Final = 20
 CALLS: Final = 8
 BLOCK: Final = 65536

@@ -390,7 +390,6 @@ def test_in_the_job_that_writes_it(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mode", ["closed", "opened", "reading"])
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:3"])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)

@@ -148,7 +148,6 @@ def expect_nothing_left(
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("strategy", list(strategies.MPI_IO)[:: 1 if ALL else 3])
 @each_mpi
 def test_many_files_leave_nothing_behind(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
@@ -156,7 +155,6 @@ def test_many_files_leave_nothing_behind(mpi: Mpi, strategy: str, tmp_path: Path
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("communicators", "strategy"),
     [
@@ -205,7 +203,6 @@ def test_spawned_processes_that_are_merged(strategy: str, tmp_path: Path) -> Non
     assert written == [b"".join(bytes([ord("a") + rank]) * block for rank in range(ranks + 1))] * files
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("strategy", strategies.HDF5)
 @each_mpi
 def test_hdf5_files(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
@@ -240,7 +237,6 @@ def sets_program(mpi: Mpi) -> Path:
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("how", "info"),
     [

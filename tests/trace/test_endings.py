@@ -181,7 +181,6 @@ def test_killed_rank(mpi: Mpi, writes: int, data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("count", [1, RANKS])
 @pytest.mark.parametrize("how", ["abort", "_exit", "segv", "mpi_abort"])
 def test_rank_that_ends_without_finalize(mpi: Mpi, how: str, count: int, data: Path, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ PIECE: Final = 64 * 64 * 8
 """Bytes that each rank writes to each dataset."""
 ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
 RANKS: Final = (1, 3, 5) if ALL else (3,)
-pytestmark = pytest.mark.either_mpi
 by_mpi = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 # What has many cases takes them under one of the libraries, unless all are asked for.
 by_mpi_of_many = pytest.mark.parametrize("mpi", MPIS if ALL else (OPEN_MPI,), ids=lambda mpi: mpi.name)

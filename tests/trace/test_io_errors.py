@@ -48,7 +48,6 @@ def failing(from_byte: int, error: int) -> dict[str, str]:
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "strategy", "error"), OF_ALL, ids=[f"{mpi.name}-{name}-{errno.errorcode[e]}" for mpi, name, e in OF_ALL]
 )
@@ -153,7 +152,6 @@ def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path:
         assert "done" not in ended.out
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
 @pytest.mark.parametrize("strategy", strategies.HDF5)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -225,7 +223,6 @@ LAYERS: Final = (
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("mpi", "layer"),
     [pytest.param(mpi, layer, id=f"{layer.name}-{mpi.name}") for layer in LAYERS for mpi in layer.mpis],

@@ -31,7 +31,6 @@ def plan_for(folder: Path, writers: str) -> list[str]:
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -56,7 +55,6 @@ def test_pointers_stand_where_the_librarys_would(mpi: Mpi, writers: str, ranks: 
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("layers", ["complete", "mpiio"])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -80,7 +78,6 @@ def ptrace(tmp_path: Path) -> None:
 
 @pytest.mark.one_of(2)
 @pytest.mark.usefixtures("ptrace")
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
@@ -104,7 +101,6 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.usefixtures("ptrace")
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)

@@ -47,7 +47,6 @@ def directories(folder: Path) -> list[Path]:
     return list(folder.glob(".ioweir-*"))
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mapping", MAPPINGS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_written_over_by_the_next_job_it_is_whole(mpi: Mpi, mapping: str, tmp_path: Path) -> None:
@@ -68,7 +67,6 @@ def test_written_over_by_the_next_job_it_is_whole(mpi: Mpi, mapping: str, tmp_pa
     assert directories(tmp_path) == []
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mapping", MAPPINGS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_job_that_begins_with_a_size_of_nothing_makes_it_whole(mpi: Mpi, mapping: str, tmp_path: Path) -> None:

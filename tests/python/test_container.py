@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import completed
 
 PLAN = '[[file]]\nmatch = "*.data"\nmapping = "%s"\n'
 MPI_KINDS = ("openmpi", "mpich")
@@ -19,9 +20,9 @@ IOWEIR = Path(sys.executable).with_name("ioweir")
 
 
 def ioweir(*words: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
+    done = completed(
         [IOWEIR, *words],
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=300,
+        cwd=cwd, timeout=300,
         env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
     )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr

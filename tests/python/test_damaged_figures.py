@@ -15,7 +15,6 @@ import os
 import random
 import re
 import struct
-import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -24,6 +23,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from forked import completed
 from ioweir import trace
 from ioweir.cli import app
 from traces import EPOCH_NS, NS, Builder, Call
@@ -116,7 +116,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, d
     """By kind: the trace of a node, and run.json."""
     whole = made(tmp_path_factory.mktemp("made"))
     place = tmp_path_factory.mktemp("real")
-    subprocess.run(
+    completed(
         [IOWEIR, "run", "-q", "--no-compress", "-o", "trace", "--", sys.executable, "-c", PROGRAM],
         cwd=place,
         check=True,

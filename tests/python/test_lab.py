@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import completed
 from ioweir.targets import lab_limits, lab_loop
 from ioweir.targets.lab import registry
 
@@ -22,8 +23,8 @@ KINDS = ("bucket", "loop")
 
 
 def ioweir(*words: str | Path, code: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **(env or {})}
+    done = completed(
+        [IOWEIR, *words], timeout=120, env={**os.environ, **(env or {})}
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done
@@ -63,7 +64,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     try:
         yield made
     finally:
-        subprocess.run([IOWEIR, "lab", "down", "--force", "--directory", made.folder], capture_output=True, check=False)
+        completed([IOWEIR, "lab", "down", "--force", "--directory", made.folder])
         assert left_over(made.folder) == []
 
 
@@ -360,8 +361,8 @@ def test_a_lab_that_somebody_else_has_put_there_is_not_believed(tmp_path: Path, 
         # One in turn, for it starts a process each time.
         turn = (number + len(planted)) % 2
         for where in ways if every else ways[turn : turn + 1]:
-            done = subprocess.run(
-                [IOWEIR, "lab", command, *more, *where], capture_output=True, text=True, check=False, timeout=5
+            done = completed(
+                [IOWEIR, "lab", command, *more, *where], timeout=5
             )  # fmt: skip
             assert done.returncode == 1, done.stdout
             assert "is not believed" in done.stderr

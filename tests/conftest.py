@@ -69,26 +69,32 @@ def _one_library_each(items: list[pytest.Item]) -> Iterator[pytest.Item]:
             yield item
 
 
-def _offset(item: pytest.Item) -> int:
-    """Of functions with one case some begin with the one library, some with the other.
-
-    A fixture of a whole module is not made under both for that.
-    """
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    shared = "any_mpi" in parameters
-    return zlib.crc32((item.path.name if shared else item.name.partition("[")[0]).encode())
-
-
 def _one_of_n(items: Iterator[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of tests marked one_of, one case of n."""
-    numbers = _Numbers()
-    for item in items:
-        marker = item.get_closest_marker("one_of")
-        if marker is not None and "[" in item.name:
-            count = marker.args[0]
-            if _digits(numbers.of(item, item.name), count) % count != 0:
-                continue
-        yield item
+    """Of tests marked one_of, one case of n, and one at least."""
+    staying = list(items)
+    families: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in staying:
+        if item.get_closest_marker("one_of") is not None and "[" in item.name:
+            families.setdefault(_family(item), []).append(item)
+    left_out = set()
+    for cases in families.values():
+        marker = cases[0].get_closest_marker("one_of")
+        assert marker is not None
+        count, first = marker.args[0], _offset(cases[0])
+        chosen = [case for number, case in enumerate(cases) if (_digits(number, count) + first) % count == 0]
+        chosen = chosen or [cases[first % len(cases)]]
+        left_out |= set(map(id, cases)) - set(map(id, chosen))
+    return (item for item in staying if id(item) not in left_out)
+
+
+def _family(item: pytest.Item) -> tuple[str, str]:
+    """All cases of a test function."""
+    return str(item.path), item.name.partition("[")[0]
+
+
+def _offset(item: pytest.Item) -> int:
+    """So that the first case is not the one that stays of every function: the others would test its value only."""
+    return zlib.crc32(_family(item)[1].encode())
 
 
 class _Numbers:
@@ -98,7 +104,7 @@ class _Numbers:
         self._seen: dict[tuple[str, str], dict[str, int]] = {}
 
     def of(self, item: pytest.Item, case: str) -> int:
-        cases = self._seen.setdefault((str(item.path), item.name.partition("[")[0]), {})
+        cases = self._seen.setdefault(_family(item), {})
         return cases.setdefault(case, len(cases))
 
 

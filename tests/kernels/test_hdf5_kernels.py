@@ -134,7 +134,7 @@ def write(
     return rows
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize(
     ("mpi", "how", "count"),
     [
@@ -174,7 +174,7 @@ transfer = "auto"
 """
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 def test_h5diff_finds_no_difference_under_a_plan_with_everything(tmp_path: Path, mpi: str, case: Any) -> None:

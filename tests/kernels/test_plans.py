@@ -46,6 +46,7 @@ def run_with_plan(
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(("name", "ranks", "settings"), KERNELS, ids=[row[0] for row in KERNELS])
 def test_every_strategy_writes_and_reads_the_kernels_bytes(
@@ -70,6 +71,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(("way", "fault"), FAULTS)
 def test_a_fault_below_the_engine_is_seen(tmp_path: Path, way: str, fault: str) -> None:
     (row,) = run_with_plan(tmp_path, "openmpi", "lattice", 3, ("local=8,8,8,8",), f"mpiio:{way}.data", fault)

@@ -124,7 +124,7 @@ CASES: list[tuple[str, int, list[str], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("mpi", MPIS)
 @pytest.mark.parametrize(
     ("kernel", "ranks", "settings", "owners"), CASES, ids=[f"{case[0]}-{case[1]}-{'-'.join(case[2])}" for case in CASES]
@@ -309,6 +309,7 @@ def ranks_in(directory: Path) -> list[bytes]:
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_ranks_too(tmp_path: Path, number: signal.Signals) -> None:
     words = ["lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--repeats", "1000000", "--json"]

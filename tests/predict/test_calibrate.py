@@ -160,6 +160,7 @@ for number, size in enumerate([1 << 14, 1 << 16, 1 << 18, 1 << 20] * 2):
 """
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("flush", ["flush", "no"])
 def test_a_trace_gives_a_machine(tmp_path: Path, flush: str) -> None:
     trace, out = tmp_path / "trace", tmp_path / "machine.toml"

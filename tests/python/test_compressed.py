@@ -169,6 +169,7 @@ def test_what_is_no_trace_is_an_error_that_names_it(tmp_path: Path, content: byt
         reader.read(tmp_path)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", ["zeros", "pattern"])
 def test_little_that_claims_much_is_refused(tmp_path: Path, kind: str) -> None:
     """Gigabytes out of some KiB: soon said."""

@@ -56,6 +56,7 @@ def directory(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.one_of(2)
 def test_merged_it_is_what_the_program_writes_without_ioweir(place: tuple[Path, bytes]) -> None:
     folder, plain = place
     assert len(plain) == 3 * 65536

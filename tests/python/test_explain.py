@@ -146,6 +146,7 @@ def run_traced(folder: Path, *words: str, plan: str | None = None) -> Path:
     return folder / "trace"
 
 
+@pytest.mark.one_of(2)
 def test_a_trace_gives_the_extents_of_the_default_view(tmp_path: Path) -> None:
     trace = run_traced(tmp_path, "ior-segmented", "data=96KiB", "transfer=32KiB", "--ranks", "3")
     plan = plan_file(tmp_path)

@@ -75,6 +75,7 @@ def left_over(folder: Path) -> list[str]:
     return mounts + [text for text in files if str(folder) in text]
 
 
+@pytest.mark.one_of(2)
 def test_up_slow_status_down_and_once_more(lab: Lab) -> None:
     for _ in range(2):
         lab.up()
@@ -95,6 +96,7 @@ def test_up_slow_status_down_and_once_more(lab: Lab) -> None:
         assert "no lab named" in lab.do("status", code=1).stderr
 
 
+@pytest.mark.one_of(2)
 def test_no_target_is_faster_than_its_rate(lab: Lab) -> None:
     lab.up()
     lab.do("slow", "0", "400kB")
@@ -105,6 +107,7 @@ def test_no_target_is_faster_than_its_rate(lab: Lab) -> None:
     assert all(row["direct"] for row in found["targets"]) or lab.kind == "bucket"
 
 
+@pytest.mark.one_of(2)
 def test_what_was_made_in_part_is_cleared_away(lab: Lab, tmp_path: Path) -> None:
     """`lab up` is killed half way, then called again; and once more, then taken down."""
     tools = tmp_path / "tools"
@@ -137,6 +140,7 @@ def test_what_was_made_in_part_is_cleared_away(lab: Lab, tmp_path: Path) -> None
             lab.do("down")
 
 
+@pytest.mark.one_of(2)
 def test_a_restart_of_the_machine_is_survived(lab: Lab) -> None:
     """What the kernel forgets is taken away by hand: the pointer in /run, mounts, devices, what was in memory."""
 

@@ -50,7 +50,7 @@ def same_calls(tmp_path: Path, data: Path) -> int:
     return sum(len(calls) for calls in before.values())
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("kind", "ranks"),
     [("posix", 1), ("posix", 5), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)],
@@ -71,7 +71,7 @@ def test_programs_make_the_same_calls_again(program: tuple[str, Path], kind: str
     assert {path.name: path.read_bytes() for path in data.iterdir()} == before  # and the originals are as they were
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("mpi", LIBRARIES)
 @pytest.mark.parametrize(
     ("kernel", "ranks"),

@@ -74,6 +74,7 @@ def writers(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["writers"]: one for one in row["writers"]}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
@@ -93,6 +94,7 @@ def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_pa
     assert "PLAN APPLIED IN PART" not in said, "the library's turns are what was asked for"
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_the_library_is_kept_where_the_engine_is_slow(mpi: Mpi, tmp_path: Path) -> None:
     # 64 KiB take the engine's backend 20 ms, and the library's calls go past it; tmpfs alone takes too little time.
@@ -106,6 +108,7 @@ def test_the_library_is_kept_where_the_engine_is_slow(mpi: Mpi, tmp_path: Path) 
     assert row["gained_s"] < 0
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_slow_writers_are_given_up_on_the_way(mpi: Mpi, tmp_path: Path) -> None:
     slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=3MB state={tmp_path}/throttle"
@@ -114,6 +117,7 @@ def test_slow_writers_are_given_up_on_the_way(mpi: Mpi, tmp_path: Path) -> None:
     assert any(one["cut"] for one in row["writers"])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("how", ["grows", "small", "tiny"])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_other_patterns_arrive_too(mpi: Mpi, how: str, tmp_path: Path) -> None:
@@ -190,6 +194,7 @@ def test_two_ranks_change_together_with_the_storage(mpi: Mpi, tmp_path: Path) ->
     assert set(wrote[17:]) <= engines
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_the_next_run_knows(mpi: Mpi, tmp_path: Path) -> None:
     first = series(auto(mpi, tmp_path, 2, "same", slow_ms=10))
@@ -209,6 +214,7 @@ def test_the_next_run_knows(mpi: Mpi, tmp_path: Path) -> None:
     assert kept.read_bytes() == before
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_what_the_engine_writes_is_verified(mpi: Mpi, tmp_path: Path) -> None:
     traced = auto(mpi, tmp_path, 2, "same", slow_ms=10, options=("--verify",), code=74)

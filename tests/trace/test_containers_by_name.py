@@ -342,6 +342,7 @@ def left_by(meddling: str, folder: Path) -> None:
     assert directories((folder / holder).parent) == []
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("meddling", ["nothing", "unlink", "rename", "move", "replace", "exchange"])
 def test_at_the_same_moment_everybody_meets_its_bytes_or_what_another_has_put_there(
     original: Path, tmp_path: Path, meddling: str
@@ -389,7 +390,7 @@ def test_in_the_job_that_writes_it(mpi: Mpi, tmp_path: Path) -> None:
     assert directories(tmp_path) == []
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("mode", ["closed", "opened", "reading"])
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:3"])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)

@@ -53,6 +53,7 @@ def of_request(requests: Requests, number: int, in_memory: bool) -> Extents:
     return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("seed", range(12 if os.environ.get("IOWEIR_TEST_ALL") else 2))
 @pytest.mark.parametrize("plan", [False, True], ids=["traced", "planned"])
 @pytest.mark.parametrize("ranks", [1, 3], ids=lambda ranks: f"{ranks}ranks")

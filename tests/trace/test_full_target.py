@@ -71,6 +71,7 @@ def test_one_target_of_a_file_of_subfiles(mpi: Mpi, ranks: int, small: Path, tmp
     assert [len(list(place.glob(".ioweir-*.subfile.*"))) for place in (small, tmp_path / "large")] == [1, 1]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:2"])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_all_that_a_file_has(mpi: Mpi, mapping: str, small: Path, tmp_path: Path) -> None:

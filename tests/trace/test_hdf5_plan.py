@@ -397,6 +397,7 @@ def test_no_truncation_reaches_the_file_system(tmp_path: Path, mpi: Mpi) -> None
     assert planned.path.stat().st_size >= last + 3 * PIECE
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("table", "words", "said"),
     [
@@ -450,6 +451,7 @@ def test_datasets_in_other_files_and_shapes_stay(tmp_path: Path) -> None:
     assert {about["chunks"] for about in flat.sets.values()} == {None}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("words", [("handler=1",), ("handler=2",), ("handler=1", "alone"), ("handler=2", "alone")])
 def test_who_is_told_of_errors_stays(tmp_path: Path, words: tuple[str, ...]) -> None:
     table = 'alignment = "64 KiB", chunks = "learn", fill = "never", transfer = "auto"'

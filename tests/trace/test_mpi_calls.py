@@ -104,6 +104,7 @@ FORTRAN_COMPLETIONS: Final = Counter(
 )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("interface", ["MPIF", "MPI", "MPI_F08"])
 @pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=str)
 def test_every_call_from_fortran(mpi: Mpi, interface: str, tmp_path: Path) -> None:

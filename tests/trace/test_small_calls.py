@@ -30,7 +30,7 @@ def plan_for(folder: Path, writers: str) -> list[str]:
     return ["--plan", str(plan)]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -100,7 +100,7 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
     assert not after - before
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.usefixtures("ptrace")
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -122,6 +122,7 @@ def test_no_strategy_makes_more_system_calls_than_the_library(mpi: Mpi, rule: st
 
 
 # Not of logs with "sync" under MPICH: ranks meet there, as in ROMIO's own calls.
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("mpi", "rule"),
     [

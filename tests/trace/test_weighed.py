@@ -37,6 +37,7 @@ def expect_data(folder: Path, ranks: int, calls: int) -> None:
     assert (folder / "one.data").read_bytes() == expected
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_calls_that_the_engine_is_slow_at_are_left_to_the_library(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
@@ -62,6 +63,7 @@ def test_calls_that_the_engine_is_slow_at_are_left_to_the_library(mpi: Mpi, rank
     assert f"{rows['write_at_all']['left']} calls of MPI_File_write_at_all, " in said
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 @pytest.mark.parametrize("how", ["IOWEIR_WEIGH=0", "--verify"])
 def test_it_can_be_had_without(mpi: Mpi, how: str, tmp_path: Path) -> None:

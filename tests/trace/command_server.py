@@ -1,8 +1,9 @@
 """Forks processes that are ioweir's command line, from one that has imported it. Run by forked.py, which says why.
 
-Each request is a message with words, environment, folder and umask, and three descriptors: standard output, standard
-error, and a pipe that is told the process's number at once and its exit code at its end. Between this process and the
-command stands one that waits for it. The end of the channel ends this process, not the commands.
+Each request is a message with words, environment, folder, umask and script (none: `python -m`), and three descriptors:
+standard output, standard error, and a pipe that is told the process's number at once and its exit code at its end.
+Between this process and the command stands one that waits for it. The end of the channel ends this process, not the
+commands.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import runpy
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 MESSAGE: Final = 1 << 20
@@ -69,6 +71,11 @@ def in_child(request: dict[str, Any], out: int, err: int, status: int) -> dict[s
 def main() -> None:
     """Serves until the channel ends; in a forked process, becomes the command."""
     channel = socket.socket(fileno=int(sys.argv[1]))
+    # The folder of this file; Python puts another one there for a command.
+    here = str(Path(__file__).resolve().parent)
+    is_there = sys.path[0] == here
+    if is_there:
+        del sys.path[0]
     for name in MODULES:
         importlib.import_module(name)
     gc.freeze()
@@ -81,9 +88,14 @@ def main() -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.path[0] = request["folder"]  # as of `python -m`
+    script = request["script"]
+    if is_there:
+        sys.path.insert(0, str(Path(script).parent) if script else request["folder"])
     sys.argv[1:] = request["words"]
-    runpy.run_module("ioweir", run_name="__main__", alter_sys=True)
+    if script:
+        runpy.run_path(script, run_name="__main__")
+    else:
+        runpy.run_module("ioweir", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

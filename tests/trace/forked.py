@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SERVER: Final = Path(__file__).with_name("command_server.py")
 SCRIPT: Final = str(Path(sys.executable).with_name("ioweir"))
+ENVIRONMENT: Final = dict(os.environ)
+"""Before a test has changed it."""
 HARMLESS: Final = ("IOWEIR_", "OMPI_", "MPICH_", "MPIR_", "ROMIO_", "HDF5_", "PNETCDF_", "SLURM_", "PYTEST_")
 """Variables that begin so are read when they are needed."""
 
@@ -35,7 +37,6 @@ class Server:
     """The process that forks, started when it is first needed; one for each process of the tests."""
 
     def __init__(self) -> None:
-        self.environment = dict(os.environ)
         self.user = os.geteuid()
         self.process = os.getpid()
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -43,15 +44,15 @@ class Server:
             self.child = subprocess.Popen(
                 [sys.executable, str(SERVER), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                env={**self.environment, "OPENBLAS_NUM_THREADS": "1"},  # a process that forks has one thread
+                cwd="/", env={**ENVIRONMENT, "OPENBLAS_NUM_THREADS": "1"},  # a process that forks has one thread
             )  # fmt: skip
 
     def may_take(self, environment: Mapping[str, str]) -> bool:
         """Whether a command in this environment may do without Python's start."""
         if os.geteuid() != self.user:
             return False
-        names = {*environment, *self.environment}
-        differing = (name for name in names if environment.get(name) != self.environment.get(name))
+        names = {*environment, *ENVIRONMENT}
+        differing = (name for name in names if environment.get(name) != ENVIRONMENT.get(name))
         return all(name.startswith(HARMLESS) for name in differing)
 
     def is_ours(self) -> bool:
@@ -77,15 +78,16 @@ class Forked:
     """A command that was forked: what `run` needs of subprocess.Popen[str]."""
 
     def __init__(
-        self, source: Server, words: Sequence[str], environment: Mapping[str, str], folder: Path | None
+        self, source: Server, command: Sequence[str], environment: Mapping[str, str], folder: Path | None
     ) -> None:
-        self.words = words
+        self.command = command
         self.returncode: int | None = None
         pipes = [os.pipe() for _ in range(3)]
         before = os.umask(0)
         os.umask(before)
         request = {
-            "words": list(words), "environment": dict(environment), "folder": str(folder or Path.cwd()), "umask": before,
+            "words": words_of_ioweir(command), "script": SCRIPT if command[0] == SCRIPT else "",
+            "environment": dict(environment), "folder": str(folder or Path.cwd()), "umask": before,
         }  # fmt: skip
         socket.send_fds(source.channel, [json.dumps(request).encode()], [theirs for _, theirs in pipes])
         for _, theirs in pipes:
@@ -108,7 +110,7 @@ class Forked:
         while self._selector.get_map():
             ready = self._selector.select(None if end is None else max(0.0, end - time.monotonic()))
             if not ready and end is not None and time.monotonic() >= end:
-                raise subprocess.TimeoutExpired(list(self.words), timeout or 0.0)
+                raise subprocess.TimeoutExpired(list(self.command), timeout or 0.0)
             for key, _ in ready:
                 got = os.read(key.fd, 1 << 16)
                 self._received[key.data] += got
@@ -116,11 +118,11 @@ class Forked:
                     self._selector.unregister(key.fd)
                     os.close(key.fd)
         self.returncode = int(self._received[2].split()[1])
-        out, err = (text(received) for received in self.bytes)
+        out, err = (text(received) for received in self.raw)
         return out, err
 
     @property
-    def bytes(self) -> tuple[bytes, bytes]:
+    def raw(self) -> tuple[bytes, bytes]:
         """What it has written so far."""
         out, err, _ = map(bytes, self._received)
         return out, err
@@ -151,18 +153,17 @@ def text(received: bytes) -> str:
 
 def begun(command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> subprocess.Popen[str] | Forked:
     """A command in a session of its own: forked where it is `python -m ioweir` and may be."""
-    words = words_of_ioweir(command)
-    source = server() if words is not None else None
-    if words is not None and source is not None and source.may_take(environment):
-        return Forked(source, words, environment, folder)
+    source = server() if words_of_ioweir(command) is not None else None
+    if source is not None and source.may_take(environment):
+        return Forked(source, command, environment, folder)
     return by_python(command, environment, folder)
 
 
-def words_of_ioweir(command: Sequence[str]) -> Sequence[str] | None:
+def words_of_ioweir(command: Sequence[str]) -> list[str] | None:
     """What stands behind `python -m ioweir` or the installed script; None of other commands."""
     if tuple(command[:3]) == (sys.executable, "-m", "ioweir"):
-        return command[3:]
-    return command[1:] if command[0] == SCRIPT else None
+        return list(command[3:])
+    return list(command[1:]) if command[0] == SCRIPT else None
 
 
 def by_python(command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> subprocess.Popen[str]:
@@ -197,20 +198,19 @@ def completed_in_bytes(
     """As subprocess.run with capture_output."""
     words = list(map(os.fspath, command))
     environment = os.environ if env is None else env
-    ours = words_of_ioweir(words)
-    source = server() if ours is not None else None
-    if ours is None or source is None or not source.may_take(environment):
+    source = server() if words_of_ioweir(words) is not None else None
+    if source is None or not source.may_take(environment):
         return subprocess.run(
             words, cwd=cwd, env=env, check=check, timeout=timeout, stdin=subprocess.DEVNULL, capture_output=True
         )
-    with Forked(source, ours, environment, cwd) as process:
+    with Forked(source, words, environment, cwd) as process:
         try:
             process.communicate(timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
     assert process.returncode is not None
-    done = subprocess.CompletedProcess(words, process.returncode, *process.bytes)
+    done = subprocess.CompletedProcess(words, process.returncode, *process.raw)
     if check:
         done.check_returncode()
     return done

@@ -43,10 +43,7 @@ def test_what_a_command_reads_of_python_is_the_same(tmp_path: Path) -> None:
 
 
 def test_it_can_be_ended(tmp_path: Path) -> None:
-    process, other = both(["run", "-q", "-o", "trace", "--", "sleep", "60"], tmp_path)
-    with other:
-        other.kill()
-        other.communicate()
+    process = forked.begun([*IOWEIR, "run", "-q", "-o", "trace", "--", "sleep", "60"], os.environ, tmp_path)
     with process:
         with pytest.raises(TimeoutExpired):
             process.communicate(0.3)
@@ -68,3 +65,11 @@ def test_other_commands_are_started() -> None:
     assert run([sys.executable, "-c", "print(__name__)"]).expect().out == "__main__\n"
     assert forked.words_of_ioweir([sys.executable, "-m", "ioweirs"]) is None
     assert forked.words_of_ioweir([forked.SCRIPT, "report"]) == ["report"]
+
+
+def test_the_installed_script_knows_its_name(tmp_path: Path) -> None:
+    done = forked.completed([forked.SCRIPT, "explain", "--nonsense"], cwd=tmp_path)
+    started = forked.by_python([forked.SCRIPT, "explain", "--nonsense"], os.environ, tmp_path)
+    with started:
+        assert (done.stdout, done.stderr) == started.communicate(60)
+    assert done.returncode == started.returncode == 2

@@ -206,6 +206,7 @@ def test_without_a_trace_directory_nothing_is_traced(variant: Variant, known_pro
     assert list(disabled.iterdir()) == []
 
 
+@pytest.mark.one_of(3)
 def test_doctor_knows(variant: Variant, known_program: Path) -> None:
     finished = run([*IOWEIR, "doctor", "--", *variant.mpi.launch(2, known_program, "x")]).expect()
     assert "linked with ioweir" in finished.out
@@ -312,6 +313,7 @@ def test_library_calls_as_with_the_preload(library_program: tuple[LibraryProgram
     assert changed == 0 or (program.layer == "HDF5" and changed <= 16)
 
 
+@pytest.mark.one_of(2)
 def test_doctor_knows_the_libraries(library_program: tuple[LibraryProgram, Path]) -> None:
     program, linked = library_program
     finished = run([*IOWEIR, "doctor", "--", linked]).expect()

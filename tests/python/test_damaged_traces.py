@@ -161,7 +161,6 @@ def ioweir(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return completed([IOWEIR, *words], timeout=120)
 
 
-@pytest.mark.one_of(3)
 @pytest.mark.parametrize("content", NO_TRACES.values(), ids=NO_TRACES)
 def test_what_cannot_be_read_is_an_error(tmp_path: Path, content: bytes) -> None:
     """And not "No file I/O was seen", with exit code 0."""

@@ -108,7 +108,6 @@ def test_a_program_has_its_plan(places: tuple[Path, Path, dict[str, str]], tmp_p
     assert planned("--plan", str(plans["site"])) == (str(plans["site"]), "")
 
 
-@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -92,7 +92,6 @@ def check_equal(of_sums: dict[str, Any], of_events: dict[str, Any]) -> None:
     assert (of_sums["ranks"], sorted(of_sums["hosts"])) == (of_events["ranks"], sorted(of_events["hosts"]))
 
 
-@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("hosts", "ranks", "shared"), [(1, 1, True), (3, 7, True), (4, 8, False)])
 def test_sums_say_what_events_say(tmp_path: Path, hosts: int, ranks: int, shared: bool) -> None:
     place = written(job(hosts, hosts, ranks, shared), tmp_path / "t")

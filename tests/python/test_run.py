@@ -323,7 +323,6 @@ def test_the_report_goes_to_stderr(place: Place) -> None:
 SHELLS = [shell for shell in (("sh", "sh"), ("bash", "sh"), ("dash", "sh"), ("tcsh", "csh")) if shutil.which(shell[0])]
 
 
-@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("shell", "syntax"), SHELLS)
 def test_env_prints_what_a_shell_accepts(place: Place, library: Path, shell: str, syntax: str) -> None:
     for at, before in enumerate(("", str(library))):

@@ -29,7 +29,7 @@ SERVER: Final = Path(__file__).with_name("command_server.py")
 SCRIPT: Final = str(Path(sys.executable).with_name("ioweir"))
 ENVIRONMENT: Final = dict(os.environ)
 """Before a test has changed it."""
-HARMLESS: Final = ("IOWEIR_", "OMPI_", "MPICH_", "MPIR_", "ROMIO_", "HDF5_", "PNETCDF_", "SLURM_", "PYTEST_")
+HARMLESS: Final = ("IOWEIR_", "OMPI_", "MPICH_", "MPIR_", "ROMIO_", "HDF5_", "PNETCDF_", "SLURM_", "XDG_", "PYTEST_")
 """Variables that begin so are read when they are needed."""
 
 

@@ -407,7 +407,6 @@ def test_no_truncation_reaches_the_file_system(tmp_path: Path, mpi: Mpi) -> None
     assert planned.path.stat().st_size >= last + 3 * PIECE
 
 
-@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("table", "words", "said"),
     [

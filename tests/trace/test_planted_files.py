@@ -65,7 +65,6 @@ def test_putting_a_file_together_follows_no_link(container: Path, command: str, 
     assert container.read_bytes() == b"o" * BYTES
 
 
-@pytest.mark.one_of(2)
 def test_gc_removes_nothing_behind_a_link(container: Path) -> None:
     folders = [path for path in parts(container).iterdir() if path.is_dir()]
     if not folders:

@@ -179,8 +179,8 @@ def run(
     """Run a command to its end, and end all that it started when it takes too long. `started` is called meanwhile."""
     words = [str(word) for word in command]
     environment = plain_environment(env)
-    begin = forked.by_python if started or SANITIZER else forked.begun
-    with begin(words, environment, cwd) as process:
+    by_python = started is not None or SANITIZER
+    with (forked.by_python if by_python else forked.begun)(words, environment, cwd) as process:
         try:
             if started is not None:
                 assert isinstance(process, subprocess.Popen)
@@ -198,6 +198,7 @@ def run(
             if isinstance(problem, subprocess.TimeoutExpired):
                 raise AssertionError(f"{' '.join(words)}: not done after {timeout} s\n{out}\n{err}\n{left}") from None
             raise
+    assert process.returncode is not None
     return Finished(process.returncode, out, err)
 
 

@@ -19,7 +19,7 @@ SEED: Final = 20261123
 DOZEN: Final = tuple(islice(cases(SEED), 12))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("case", DOZEN, ids=str)
 def test_what_a_killed_job_leaves(case: Case, tmp_path: Path) -> None:
     outcome = run_case(case, tmp_path / "case")

@@ -147,7 +147,7 @@ def hostile(builder: Builder, path: str) -> None:
         )
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("path", HOSTILE)
 def test_no_name_of_a_file_commands_a_terminal(path: str, tmp_path: Path) -> None:
     builder = Builder()
@@ -195,6 +195,7 @@ def partial(builder: Builder) -> None:
     builder.add(*(Call(rank, "MPI_File_write_at_all", at, at + 1, "/out", 100) for at in range(80)))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("make", "first"),
     [(empty, None), (single, "small-requests"), (without_mpi, "small-requests"), (killed, "small-requests")],

@@ -29,8 +29,7 @@ def test_every_fast_program_is_there() -> None:
     assert {case.title for case in cases()} >= set(FAST)
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(16)
 @pytest.mark.parametrize("title", FAST)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_planted_fault_comes_first_or_second_and_goes_when_it_is_mended(mpi: Mpi, title: str, tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def test_an_installation_without_the_library_says_so(tmp_path: Path, monkeypatch
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("path", HOSTILE)
 def test_no_name_enters_the_page_as_anything_but_text(path: str, tmp_path: Path) -> None:
     text = page_of(sieving(path), tmp_path).read_text()

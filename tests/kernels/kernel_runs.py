@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from typing import Any
 
 import numpy as np
+from forked import completed
 
 IOWEIR = (sys.executable, "-m", "ioweir")
 ENVIRONMENT = {
@@ -22,10 +22,9 @@ def run_kernel(
     *words: str, code: int = 0, environment: dict[str, str] | None = None
 ) -> tuple[list[dict[str, Any]], str]:
     """`ioweir kernel`: what it printed as JSON, and on standard error."""
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, "kernel", *words, "--json"],
-        env={**os.environ, **ENVIRONMENT, **(environment or {})},
-        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **ENVIRONMENT, **(environment or {})}, timeout=120,
     )  # fmt: skip
     assert done.returncode == code, f"{done.stdout}{done.stderr}"
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], done.stderr

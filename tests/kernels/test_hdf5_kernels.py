@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import ioweir.trace
 import numpy as np
 import pytest
+from forked import completed
 from ioweir.launch import kernel
 from kernel_runs import ENVIRONMENT, IOWEIR, chombo_values, content, run_kernel
 
@@ -133,8 +134,7 @@ def write(
     return rows
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize(
     ("mpi", "how", "count"),
     [
@@ -174,8 +174,7 @@ transfer = "auto"
 """
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 def test_h5diff_finds_no_difference_under_a_plan_with_everything(tmp_path: Path, mpi: str, case: Any) -> None:
@@ -188,9 +187,8 @@ def test_h5diff_finds_no_difference_under_a_plan_with_everything(tmp_path: Path,
         folder = tmp_path / place
         folder.mkdir()
         options = kernel.Options(rank_counts[1], folder, mpi, api="hdf5", verify=True, keep=True)
-        done = subprocess.run(
-            [*around, *kernel.command(name, settings, options)], env={**os.environ, **ENVIRONMENT},
-            capture_output=True, text=True, timeout=120, check=False,
+        done = completed(
+            [*around, *kernel.command(name, settings, options)], env={**os.environ, **ENVIRONMENT}, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     applied = [note.text for note in ioweir.trace.read(tmp_path / "trace").notes if "applied" in note.text]
@@ -220,9 +218,8 @@ def test_other_numbers_of_ranks_read_it_and_see_wrong_bytes(tmp_path: Path) -> N
                "hdf5", "--keep")  # fmt: skip
     words = kernel.command("coll_perf", settings, kernel.Options(3, tmp_path, "openmpi", api="hdf5", verify=True))
     for salt, right in (("0", True), ("1", False)):
-        done = subprocess.run(
-            [*words, "--written-by", "2", "--salt", salt], env={**os.environ, **ENVIRONMENT}, capture_output=True,
-            text=True, timeout=60, check=False,
+        done = completed(
+            [*words, "--written-by", "2", "--salt", salt], env={**os.environ, **ENVIRONMENT}, timeout=60,
         )  # fmt: skip
         (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         assert (row["read_correct"], row["file_correct"], done.returncode == 0) == (right, right, right)
@@ -255,13 +252,13 @@ def test_notes_about_many_datasets_are_few_and_teach_a_pattern(tmp_path: Path) -
         keys = f'chunks = {chunks}\ncollective_metadata = "writes"\n'
         plan.write_text(f'[[file]]\nmatch = "*.data"\n[file.hdf5]\n{keys}')
         kernel_words = ["gcrm-hdf5", "cells=128", "layers=16", "steps=12", "--ranks", "2", "--mpi", "openmpi"]
-        done = subprocess.run(
+        done = completed(
             [*IOWEIR, "run", "-q", "-o", tmp_path / name, "--plan", plan, "--", *IOWEIR, "kernel", *kernel_words,
              "--api", "hdf5", "--verify", "--directory", tmp_path],
-            env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=120, check=True,
+            env={**os.environ, **ENVIRONMENT}, timeout=120, check=True,
         )  # fmt: skip
         words = [*IOWEIR, "report", str(tmp_path / name), "--json"]
-        report = json.loads(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout)
+        report = json.loads(completed(words, timeout=60, check=True).stdout)
         return [text.partition("hdf5: ")[2] for text in report["messages"]], done.stderr
 
     notes, errors = run_under("learned", '"learn"')
@@ -283,9 +280,9 @@ def test_files_of_processes_are_dealt_round(tmp_path: Path) -> None:
         place.mkdir()
     words = kernel.command("coll_perf", ["local=4,3,5"], kernel.Options(3, tmp_path, "openmpi", api="uniform"))
     spread = [word for place in places for word in ("--spread", str(place))]
-    subprocess.run(
+    completed(
         [*IOWEIR, "run", "-q", "-o", tmp_path / "trace", "--", *words, *spread], env={**os.environ, **ENVIRONMENT},
-        capture_output=True, timeout=60, check=True,
+         timeout=60, check=True,
     )  # fmt: skip
     trace = ioweir.trace.read(tmp_path / "trace")
     writes = [function.id for function in trace.functions if (function.layer, function.op) == ("POSIX", "write")]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import engine_cases
 import pytest
+from forked import completed
 from engine_cases import STRATEGIES
 from ioweir.launch import kernel
 
@@ -38,16 +38,15 @@ def run_with_plan(
     # Stripes far smaller than a call, so that every strategy has several rounds and parts.
     plan.write_text(engine_cases.plan_text(ranks).replace('size = "1 MiB"', 'size = "20 KiB"'), encoding="utf-8")
     words = kernel.command(name, settings, kernel.Options(ranks, folder, mpi, api=ways, verify=True))
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, "run", "-q", "--plan", plan, "--verify", "-o", folder / "trace", "--", *words],
-        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_STORAGE": fault},
-        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_STORAGE": fault}, timeout=120,
     )  # fmt: skip
     assert (done.returncode == 0) == (not fault), done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(("name", "ranks", "settings"), KERNELS, ids=[row[0] for row in KERNELS])
 def test_every_strategy_writes_and_reads_the_kernels_bytes(
@@ -72,6 +71,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(("way", "fault"), FAULTS)
 def test_a_fault_below_the_engine_is_seen(tmp_path: Path, way: str, fault: str) -> None:
     (row,) = run_with_plan(tmp_path, "openmpi", "lattice", 3, ("local=8,8,8,8",), f"mpiio:{way}.data", fault)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import completed
 from ioweir.launch import kernel
 from kernel_runs import ENVIRONMENT, IOWEIR, chombo_values, content, run_kernel
 
@@ -123,8 +124,7 @@ CASES: list[tuple[str, int, list[str], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("mpi", MPIS)
 @pytest.mark.parametrize(
     ("kernel", "ranks", "settings", "owners"), CASES, ids=[f"{case[0]}-{case[1]}-{'-'.join(case[2])}" for case in CASES]
@@ -166,10 +166,9 @@ def test_a_wrong_byte_fails(tmp_path: Path) -> None:
         str(tmp_path),
     ]
     for fault, right in (("short:1", True), ("flip:3", False), ("drop:3", False)):
-        done = subprocess.run(
+        done = completed(
             [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / fault[:4], "--", *IOWEIR, *words],
-            env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_STORAGE": fault},
-            capture_output=True, text=True, timeout=120, check=False,
+            env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_STORAGE": fault}, timeout=120,
         )  # fmt: skip
         (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         assert (row["read_correct"], row["file_correct"], done.returncode == 0) == (right, right, right), fault
@@ -178,8 +177,8 @@ def test_a_wrong_byte_fails(tmp_path: Path) -> None:
 def test_ways_may_have_files_of_their_own_and_warm_up(tmp_path: Path) -> None:
     options = kernel.Options(2, tmp_path, "openmpi", api="posix:a.data,mpiio:b.data,mpiio", verify=True, keep=True)
     words = kernel.command("lattice", ["local=2,2,2,2"], options)
-    done = subprocess.run(
-        [*words, "--warm-up", "1"], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=60,
+    done = completed(
+        [*words, "--warm-up", "1"], env={**os.environ, **ENVIRONMENT}, timeout=60,
         check=True,
     )  # fmt: skip
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -194,9 +193,9 @@ def test_ways_may_have_files_of_their_own_and_warm_up(tmp_path: Path) -> None:
 def test_cold_reads_forget_the_page_cache_or_say_what_they_need(tmp_path: Path) -> None:
     """That bytes come from a device then is counted in bench/targets_reads.py."""
     words = kernel.command("lattice", ["local=2,2,2,2"], kernel.Options(2, tmp_path, "openmpi"))
-    done = subprocess.run(
-        [*words, "--sync", "1", "--cold", "1"], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True,
-        timeout=120, check=False,
+    done = completed(
+        [*words, "--sync", "1", "--cold", "1"], env={**os.environ, **ENVIRONMENT},
+        timeout=120,
     )  # fmt: skip
     if os.access("/proc/sys/vm/drop_caches", os.W_OK):
         (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -211,10 +210,9 @@ def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> Non
     plan.write_text('[[file]]\nmatch = "lattice.data"\n', encoding="utf-8")
     words = ["kernel", "lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--directory", str(tmp_path)]
     throttle = f"stripe=16KiB rates=4MiB,4MiB state={tmp_path}/targets"
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / "trace", "--", *IOWEIR, *words, "--verify", "--json"],
-        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": throttle},
-        capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": throttle}, timeout=120, check=True,
     )  # fmt: skip
     (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert row["read_correct"]
@@ -222,8 +220,8 @@ def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> Non
     # 8 MiB a second is the most that both targets together allow; a busy machine may make less of it.
     assert row["write_mib_per_s"] <= 8.01
     assert row["read_mib_per_s"] <= 8.01
-    report = subprocess.run(
-        [*IOWEIR, "report", tmp_path / "trace", "--json"], capture_output=True, text=True, timeout=60, check=True
+    report = completed(
+        [*IOWEIR, "report", tmp_path / "trace", "--json"], timeout=60, check=True
     )
     assert "throttled storage: 2 targets of 4 MiB a second, stripes of 16 KiB" in json.loads(report.stdout)["messages"]
 
@@ -246,18 +244,17 @@ def test_token_buckets_of_a_manifest_are_kept_and_named(tmp_path: Path) -> None:
         "--directory",
         str(tmp_path / "t0"),
     ]
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, "run", "-q", "--plan", plan, "-o", tmp_path / "trace", "--", *IOWEIR, *words, "--verify", "--json"],
-        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": f"targets={tmp_path}"},
-        capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, **ENVIRONMENT, "IOWEIR_TEST_THROTTLE": f"targets={tmp_path}"}, timeout=120, check=True,
     )  # fmt: skip
     (row,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert row["read_correct"]
     assert row["file_correct"]
     assert row["write_mib_per_s"] <= 4.01
     assert row["read_mib_per_s"] <= 4.01
-    report = subprocess.run(
-        [*IOWEIR, "report", tmp_path / "trace", "--json"], capture_output=True, text=True, timeout=60, check=True
+    report = completed(
+        [*IOWEIR, "report", tmp_path / "trace", "--json"], timeout=60, check=True
     )
     assert "token bucket: t0 4 MiB/s" in json.loads(report.stdout)["messages"]
 
@@ -312,6 +309,7 @@ def ranks_in(directory: Path) -> list[bytes]:
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_ranks_too(tmp_path: Path, number: signal.Signals) -> None:
     words = ["lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", "openmpi", "--repeats", "1000000", "--json"]
@@ -331,7 +329,7 @@ def test_a_signal_ends_the_ranks_too(tmp_path: Path, number: signal.Signals) -> 
 
 
 def test_the_list_names_every_kernel() -> None:
-    done = subprocess.run([*IOWEIR, "kernel", "--list"], capture_output=True, text=True, check=True)
+    done = completed([*IOWEIR, "kernel", "--list"], check=True)
     for name in ("coll_perf", "ior-segmented", "ior-strided", "btio", "lattice"):
         assert f"\n{name}: " in "\n" + done.stdout
     assert "class=...: NPB's problem class: S, W, A, B, C, D or E [C]" in done.stdout

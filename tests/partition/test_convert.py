@@ -74,6 +74,7 @@ def read_serial(path: Path, order: str) -> list[tuple[str, list[int], bytes]]:
     return blocks
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("files", [1, 3, 7])
 def test_a_set_in_another_number_of_files(phasta: Path, tmp_path: Path, order: str, files: int) -> None:
     to = tmp_path / "other"
@@ -130,6 +131,7 @@ with h5py.File(sys.argv[1]) as file:
 """
 
 
+@pytest.mark.one_of(2)
 def test_hdf5_holds_every_item(phasta: Path, tmp_path: Path, order: str) -> None:
     python = test_library_wheels.installed()
     (packages,) = python.parent.parent.glob("lib/python3*/site-packages")

@@ -64,8 +64,7 @@ RANKS_HOST, THREADS_HOST = Hosts("ranks"), Hosts("threads")
 both = pytest.mark.parametrize("hosts", [RANKS_HOST, THREADS_HOST], ids=lambda hosts: hosts.name)
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize(
     ("hosts", "ranks", "delegates", "files"),
     [(hosts, *shape) for hosts in (RANKS_HOST, THREADS_HOST) for shape in SHAPES[hosts.name]],
@@ -85,7 +84,7 @@ def test_every_block_arrives(
     assert "0 wrong" in program(1, "read", base, -1).out
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(2)
 @both
 @pytest.mark.parametrize("calls", ["collective", "independent"])
 def test_little_memory_takes_longer_and_loses_nothing(program: Program, base: str, hosts: Hosts, calls: str) -> None:
@@ -97,6 +96,7 @@ def test_little_memory_takes_longer_and_loses_nothing(program: Program, base: st
         hosts.check(base, step, 5, 2, 1, "2")
 
 
+@pytest.mark.one_of(2)
 @both
 def test_blocks_in_many_messages(program: Program, base: str, hosts: Hosts) -> None:
     """Workers that may have less on their way than a block is long."""
@@ -107,7 +107,6 @@ def test_blocks_in_many_messages(program: Program, base: str, hosts: Hosts) -> N
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.either_mpi
 @both
 @pytest.mark.parametrize(("room", "first"), [("65536", 1), ("65536", 3), ("1024", 1)])
 def test_a_delegate_without_memory_says_so(program: Program, base: str, hosts: Hosts, room: str, first: int) -> None:
@@ -129,7 +128,7 @@ def test_a_delegate_without_memory_says_so(program: Program, base: str, hosts: H
     hosts.check(base, 2, 4, 2, 2, "3")
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @both
 def test_a_delegate_without_memory_for_small_things_says_so(program: Program, base: str, hosts: Hosts) -> None:
     """From any of its allocations on, of texts, lists and tables, too: a set is whole or each worker is told.
@@ -167,7 +166,7 @@ def test_a_delegate_without_memory_for_small_things_says_so(program: Program, ba
     assert failed > 0
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("set_bytes", "delegates"), [("", 1), ("1", 1), ("100001", 2), ("200001", 3), ("900000", 3)])
 def test_delegates_are_as_many_as_hold_a_set(program: Program, base: str, set_bytes: str, delegates: int) -> None:
     """With 100,000 bytes of memory each; at most half of the ranks."""
@@ -184,7 +183,7 @@ def test_delegates_open_with_the_hints_of_the_set(program: Program, base: str, h
     assert out.count("opens with cb_buffer_size = 1048576") == 2, out
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @both
 def test_under_a_plan_the_engine_writes(program: Program, base: str, hosts: Hosts, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
@@ -205,6 +204,7 @@ def test_a_block_that_no_delegate_can_hold_is_refused(program: Program, base: st
     assert left_over(base) == []
 
 
+@pytest.mark.one_of(2)
 @both
 def test_a_set_that_is_there_is_told_later(program: Program, base: str, hosts: Hosts) -> None:
     """By the call that waits, since the worker has gone on when its delegate finds out."""
@@ -217,6 +217,7 @@ def test_a_set_that_is_there_is_told_later(program: Program, base: str, hosts: H
     hosts.check(base, 2, 4, 1, 1, "1")
 
 
+@pytest.mark.one_of(2)
 @both
 def test_a_service_is_not_ended_while_a_set_is_open(program: Program, base: str, hosts: Hosts) -> None:
     out = program(2, "hand", base, 1, 1, 1, "open", 1, *hosts.keys(), env=hosts.env(), code=None).out
@@ -226,7 +227,6 @@ def test_a_service_is_not_ended_while_a_set_is_open(program: Program, base: str,
     assert [path.name for path in Path(base).parent.iterdir()] == [f"{Path(base).name}-dat.1.d"]
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(("room", "memory"), [(1100, 8192), (2600, 4096), (1 << 20, 4096), (1 << 20, 1 << 20)])
 def test_a_rank_alone_hands_over_to_its_thread(program: Program, base: str, room: int, memory: int) -> None:
     """Of blocks of 1,024 to 1,568 bytes: none fits into what may be on its way, one or two do, all do."""

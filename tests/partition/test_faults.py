@@ -91,8 +91,7 @@ def remove(base: str, step: int) -> None:
             remove_tree(path)
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(8)
 @ways
 def test_the_set_before_is_there_whenever_a_rank_dies(program: Program, base: str, way: Way) -> None:
     code, out = way.run(program, base, 10, IOWEIR_TEST_CALLS="count")
@@ -133,8 +132,7 @@ def test_a_set_that_is_replaced_is_the_old_or_the_new_one(program: Program, base
         assert program(2, "read", base, 10).out.count("0 wrong") == 2, f"rank {rank} before its call {call}"
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @ways
 def test_no_room_is_told_to_all_and_leaves_nothing(program: Program, base: str, way: Way) -> None:
     _, out = way.run(program, base, 10, IOWEIR_TEST_CALLS="count")

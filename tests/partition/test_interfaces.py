@@ -53,6 +53,7 @@ def blocks(base: Path, step: int) -> dict[str, dict[int, tuple[list[int], bytes]
     return {name: {b.part: (b.parameters, b.items) for b in found} for name, found in file.fields.items()}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("language", ["c++", "fortran"])
 def test_a_solver_restarts_in_the_same_bits(mpi: Mpi, language: str, tmp_path: Path) -> None:
     """On 3 ranks throughout, and on 3, then 5 (more than processors, not dividing 12), then 1."""

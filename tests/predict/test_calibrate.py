@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import pytest
 from ioweir.errors import IoweirError
 from ioweir.predict import calibrate, fitting, machine, simulate
 from ioweir.predict.cases import ExtentCase, KernelCase, Placed
+from forked import completed
 from tracing import run
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def runs_file(folder: Path) -> Path:
 def test_kernel_runs_give_a_machine_that_foretells_another_kernel(tmp_path: Path) -> None:
     out = tmp_path / "machine.toml"
     words = [*IOWEIR, "calibrate", "--runs", str(runs_file(tmp_path)), "-o", str(out), "--json"]
-    result = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    result = json.loads(completed(words, check=True).stdout)
     assert result["held_out"]["median"] < 0.08
     read = machine.read(str(out))
     assert read.slow_targets == {3: 2.0}
@@ -160,6 +160,7 @@ for number, size in enumerate([1 << 14, 1 << 16, 1 << 18, 1 << 20] * 2):
 """
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("flush", ["flush", "no"])
 def test_a_trace_gives_a_machine(tmp_path: Path, flush: str) -> None:
     trace, out = tmp_path / "trace", tmp_path / "machine.toml"
@@ -203,8 +204,8 @@ def test_what_cannot_be_calibrated(words: list[str], said: str, tmp_path: Path) 
     (tmp_path / "few.jsonl").write_text(json.dumps({**good, "write_s": 1}), encoding="utf-8")
     (tmp_path / "wrong.jsonl").write_text(json.dumps({**good, "write_s": -1}), encoding="utf-8")
     (tmp_path / "unknown.jsonl").write_text(json.dumps({**good, "kernel": "nothing", "write_s": 1}), encoding="utf-8")
-    done = subprocess.run(
-        [*IOWEIR, "calibrate", *words, "-o", "machine.toml"], capture_output=True, text=True, check=False, cwd=tmp_path
+    done = completed(
+        [*IOWEIR, "calibrate", *words, "-o", "machine.toml"], cwd=tmp_path
     )
     assert done.returncode != 0
     assert said in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.predict import machine as machines
 from ioweir.predict import simulate
+from forked import completed
 from tracing import run
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_an_exchange_takes_as_long_as_in_another_simulation(seed: int) -> None:
 
 
 def run_json(*words: str) -> dict[str, Any]:
-    done = subprocess.run([*IOWEIR, "simulate", *words, "--json"], capture_output=True, text=True, check=True)
+    done = completed([*IOWEIR, "simulate", *words, "--json"], check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -119,7 +119,7 @@ def test_a_split_adds_up_to_the_time() -> None:
 
 def test_text_says_that_it_is_simulated() -> None:
     words = ["--machine", "minerva", "--kernel", "ior-segmented", "data=1 MiB", "transfer=1 MiB", "--ranks", "4"]
-    done = subprocess.run([*IOWEIR, "simulate", *words], capture_output=True, text=True, check=True)
+    done = completed([*IOWEIR, "simulate", *words], check=True)
     assert done.stdout.startswith("SIMULATED kernel ior-segmented")
     assert "not known:" in done.stdout
 
@@ -188,7 +188,7 @@ def test_a_slow_target_makes_it_slower(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_simulated(words: list[str], said: str) -> None:
-    done = subprocess.run([*IOWEIR, "simulate", *words], capture_output=True, text=True, check=False)
+    done = completed([*IOWEIR, "simulate", *words])
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
@@ -234,10 +234,9 @@ def test_a_recorded_kernel_is_tuned_like_the_kernel(trace: Path, tmp_path: Path)
     for name, words in (
         ("recorded", [str(trace)]), ("generated", ["--kernel", *KERNEL, "--ranks", "3"]),
     ):  # fmt: skip
-        done = subprocess.run(
+        done = completed(
             [*IOWEIR, "tune", *words, "--machine", "gigabit12", "--repeat", "2", "-o", tmp_path / f"{name}.toml",
-             "--json"],
-            capture_output=True, text=True, check=True,
+             "--json"], check=True,
         )  # fmt: skip
         made[name] = json.loads(done.stdout)
     recorded, generated = (
@@ -249,13 +248,13 @@ def test_a_recorded_kernel_is_tuned_like_the_kernel(trace: Path, tmp_path: Path)
 
 def test_where_the_trace_has_too_few_calls_the_storage_is_measured(trace: Path, tmp_path: Path) -> None:
     words = [*IOWEIR, "tune", str(trace), "--repeat", "2", "--json", "-o"]
-    done = subprocess.run([*words, tmp_path / "fitted.toml"], capture_output=True, text=True, check=True)
+    done = completed([*words, tmp_path / "fitted.toml"], check=True)
     assert any(f"the machine is measured at {trace.parent}" in reason for reason in json.loads(done.stdout)["reasons"])
     # The folder of the recorded file is gone: one fitted to so few calls would know nothing.
     aside = trace.parent.rename(trace.parent.with_name("aside"))
     try:
         words[words.index(str(trace))] = str(aside / trace.name)
-        done = subprocess.run([*words, tmp_path / "none.toml"], capture_output=True, text=True, check=False)
+        done = completed([*words, tmp_path / "none.toml"])
     finally:
         aside.rename(trace.parent)
     assert done.returncode == 2
@@ -269,9 +268,8 @@ def test_traces_that_cannot_be_simulated(trace: Path) -> None:
         (("--ranks", "6"), "and would do so if it were an array of 2"),
         (("--file", "another"), "--file another: no file of that name"),
     ):
-        done = subprocess.run(
+        done = completed(
             [*IOWEIR, "simulate", "--machine", "hopper", "--trace", str(trace), *words],
-            capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 2
         assert said in done.stderr

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked import completed
 from ioweir.errors import IoweirError
 from ioweir.predict import simulate, sweep, sweep_text
 
@@ -69,11 +69,11 @@ def test_text_json_and_picture(tmp_path: Path) -> None:
     words = [*IOWEIR, "simulate", "--machine", "gigabit12", "--kernel", KERNEL[0], *KERNEL[1], "--repeat", "2",
              "--sweep", "ranks=8,16", "--sweep", "strategy=everyone,cyclic"]  # fmt: skip
     plot = tmp_path / "sweep.svg"
-    done = subprocess.run([*words, "--plot", str(plot)], capture_output=True, text=True, check=True)
+    done = completed([*words, "--plot", str(plot)], check=True)
     assert done.stdout.startswith("SIMULATED")
     assert "what would help" in done.stdout
     assert plot.read_text(encoding="utf-8").startswith("<svg ")
-    result = json.loads(subprocess.run([*words, "--json"], capture_output=True, text=True, check=True).stdout)
+    result = json.loads(completed([*words, "--json"], check=True).stdout)
     assert result["simulated"] is True
     assert len(result["points"]) == 4
 

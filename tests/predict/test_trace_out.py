@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import completed
 from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.predict import machine as machines
@@ -47,7 +47,7 @@ def traced(folder: Path, kernel: tuple[str, ...], ranks: int, plan: str | None, 
 
 
 def said(*words: str) -> str:
-    done = subprocess.run([*IOWEIR, *words], capture_output=True, text=True, check=True)
+    done = completed([*IOWEIR, *words], check=True)
     return done.stdout
 
 
@@ -151,10 +151,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t" / "there").write_text("x", encoding="utf-8")
     with pytest.raises(IoweirError, match="holds something"):
         traced(tmp_path / "t", KERNELS[0], 4, None)
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, "simulate", "--machine", "sierra", "--kernel", "coll_perf", "--ranks", "4", "--trace-out",
          str(tmp_path / "u"), "--sweep", "ranks=4,8"],
-        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "--trace-out writes one simulated run" in done.stderr

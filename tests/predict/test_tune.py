@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from forked import completed
 from ioweir.errors import IoweirError
 from ioweir.loop import measure
 from ioweir.predict import candidates, kinds, simulate, tune
@@ -141,7 +141,7 @@ def test_bad_input(tmp_path: Path) -> None:
         (["tune", tmp_path], "-o PLAN.toml"),
         (["tune", tmp_path, "a=b", "-o", tmp_path / "new"], "--kernel"),
     ):
-        done = subprocess.run([*IOWEIR, *map(str, words)], capture_output=True, text=True, check=False)
+        done = completed([*IOWEIR, *map(str, words)])
         assert done.returncode != 0
         assert needs in done.stderr
         assert len(done.stderr.splitlines()) == 1
@@ -150,10 +150,9 @@ def test_bad_input(tmp_path: Path) -> None:
 def test_the_command_of_a_kernel(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     name, settings = STRIDED
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, "tune", "--kernel", name, *settings, "--ranks", "16", "--machine", "gigabit12", "--repeat", "3",
-         "-o", plan, "--json"],
-        capture_output=True, text=True, check=True,
+         "-o", plan, "--json"], check=True,
     )  # fmt: skip
     result = json.loads(done.stdout)
     assert {"plan", "predicted", "tried", "reasons"} <= result.keys()

@@ -15,7 +15,6 @@ import os
 import random
 import re
 import struct
-import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -24,6 +23,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from forked import completed
 from ioweir import trace
 from ioweir.cli import app
 from traces import EPOCH_NS, NS, Builder, Call
@@ -116,7 +116,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, d
     """By kind: the trace of a node, and run.json."""
     whole = made(tmp_path_factory.mktemp("made"))
     place = tmp_path_factory.mktemp("real")
-    subprocess.run(
+    completed(
         [IOWEIR, "run", "-q", "--no-compress", "-o", "trace", "--", sys.executable, "-c", PROGRAM],
         cwd=place,
         check=True,
@@ -365,7 +365,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", ["sealed", "unsealed", "version 1", "real", "real, unsealed"])
 def test_whole_traces_pass_themselves(place: Path, traces: dict[str, Any], kind: str) -> None:
     content, about = traces[kind]
@@ -376,7 +376,7 @@ def test_whole_traces_pass_themselves(place: Path, traces: dict[str, Any], kind:
     assert json.loads(run("report", "--json", "bad")[1])["events"] > 100
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(18)
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("kind", ["sealed", "unsealed", "version 1", "real", "real, unsealed"])
 def test_damaged_traces(place: Path, traces: dict[str, Any], kind: str, damage: str) -> None:
@@ -394,7 +394,7 @@ def test_damaged_traces(place: Path, traces: dict[str, Any], kind: str, damage: 
             raise
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(16)
 @pytest.mark.parametrize("key", RUN)
 def test_damaged_texts_of_runs(place: Path, traces: dict[str, Any], key: str) -> None:
     """run.json with something else in each place."""

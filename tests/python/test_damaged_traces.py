@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import completed
 from ioweir import report, trace
 from ioweir.errors import IoweirError
 from ioweir.report import report_text
@@ -157,7 +158,7 @@ NO_TRACES = {
 
 
 def ioweir(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120)
+    return completed([IOWEIR, *words], timeout=120)
 
 
 @pytest.mark.parametrize("content", NO_TRACES.values(), ids=NO_TRACES)

@@ -77,7 +77,7 @@ def command(tmp_path: Path, launcher: str, form: str) -> list[str]:
     return ["sh", str(script)]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda s: s.name)
 @pytest.mark.parametrize("form", ["launcher", "script"])
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -93,6 +93,7 @@ def test_nothing_is_left(
     assert wait_for(lambda: not any(map(lives, below))), [one for one in below if lives(one)]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_ranks_stay_where_the_user_chooses_so(tmp_path: Path, ranks: Callable[[], list[int]], launcher: str) -> None:
     process, below = start(tmp_path, command(tmp_path, launcher, "launcher"), "--on-kill", "leave")
@@ -137,6 +138,7 @@ def test_a_command_that_ends_by_itself_may_leave_processes_behind(
     assert all(map(lives, ranks()))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("option", ["end", "leave"])
 @pytest.mark.parametrize(
     ("text", "code"), [("exit 0", 0), ("exit 42", 42), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)]

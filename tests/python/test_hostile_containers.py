@@ -122,6 +122,7 @@ def expect_whole(subject: hostile.Subject, file: str, log: Path) -> None:
     assert outcome.code == 0, outcome.text
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("kind", "whose"), marked(THINGS if EVERY else FEW_THINGS))
 def test_files_in_several(kind: str, whose: str, tmp_path: Path) -> None:
     place = tmp_path / "shared" / "place"
@@ -136,6 +137,7 @@ def test_files_in_several(kind: str, whose: str, tmp_path: Path) -> None:
     assert try_all(subject, commands, tmp_path, more, sample=3) >= 2
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("kind", "whose"), marked(LEFT if EVERY else FEW_LEFT))
 def test_what_jobs_that_died_and_removals_have_left(kind: str, whose: str, tmp_path: Path) -> None:
     place = tmp_path / "shared" / "place"
@@ -235,6 +237,7 @@ def judged(words: list[str], options: list[str | Path], subject: hostile.Subject
     return f"exit code {done.code}: {done.err[-800:]}" if crashed else ""
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("whose", OWNERS[:2])
 @pytest.mark.parametrize("kind", ["log on targets", "subfiles", "netCDF"] if EVERY else ["log", "netCDF"])
 def test_programs_that_open_them(kind: str, whose: str, tmp_path: Path) -> None:

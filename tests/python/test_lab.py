@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import completed
 from ioweir.targets import lab_limits, lab_loop
 from ioweir.targets.lab import registry
 
@@ -22,8 +23,8 @@ KINDS = ("bucket", "loop")
 
 
 def ioweir(*words: str | Path, code: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **(env or {})}
+    done = completed(
+        [IOWEIR, *words], timeout=120, env={**os.environ, **(env or {})}
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done
@@ -63,7 +64,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     try:
         yield made
     finally:
-        subprocess.run([IOWEIR, "lab", "down", "--force", "--directory", made.folder], capture_output=True, check=False)
+        completed([IOWEIR, "lab", "down", "--force", "--directory", made.folder])
         assert left_over(made.folder) == []
 
 
@@ -74,6 +75,7 @@ def left_over(folder: Path) -> list[str]:
     return mounts + [text for text in files if str(folder) in text]
 
 
+@pytest.mark.one_of(2)
 def test_up_slow_status_down_and_once_more(lab: Lab) -> None:
     for _ in range(2):
         lab.up()
@@ -94,6 +96,7 @@ def test_up_slow_status_down_and_once_more(lab: Lab) -> None:
         assert "no lab named" in lab.do("status", code=1).stderr
 
 
+@pytest.mark.one_of(2)
 def test_no_target_is_faster_than_its_rate(lab: Lab) -> None:
     lab.up()
     lab.do("slow", "0", "400kB")
@@ -104,6 +107,7 @@ def test_no_target_is_faster_than_its_rate(lab: Lab) -> None:
     assert all(row["direct"] for row in found["targets"]) or lab.kind == "bucket"
 
 
+@pytest.mark.one_of(2)
 def test_what_was_made_in_part_is_cleared_away(lab: Lab, tmp_path: Path) -> None:
     """`lab up` is killed half way, then called again; and once more, then taken down."""
     tools = tmp_path / "tools"
@@ -136,6 +140,7 @@ def test_what_was_made_in_part_is_cleared_away(lab: Lab, tmp_path: Path) -> None
             lab.do("down")
 
 
+@pytest.mark.one_of(2)
 def test_a_restart_of_the_machine_is_survived(lab: Lab) -> None:
     """What the kernel forgets is taken away by hand: the pointer in /run, mounts, devices, what was in memory."""
 
@@ -360,8 +365,8 @@ def test_a_lab_that_somebody_else_has_put_there_is_not_believed(tmp_path: Path, 
         # One in turn, for it starts a process each time.
         turn = (number + len(planted)) % 2
         for where in ways if every else ways[turn : turn + 1]:
-            done = subprocess.run(
-                [IOWEIR, "lab", command, *more, *where], capture_output=True, text=True, check=False, timeout=5
+            done = completed(
+                [IOWEIR, "lab", command, *more, *where], timeout=5
             )  # fmt: skip
             assert done.returncode == 1, done.stdout
             assert "is not believed" in done.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from forked import completed
 import zstandard
 from ioweir.errors import IoweirError
 from ioweir.report import merge_sums
@@ -61,7 +61,7 @@ def written(builder: Builder, place: Path) -> Path:
 
 def report(place: Path) -> dict[str, Any]:
     """The JSON of a report."""
-    done = subprocess.run([*IOWEIR, "report", place, "--json"], capture_output=True, text=True, check=True)
+    done = completed([*IOWEIR, "report", place, "--json"], check=True)
     content: dict[str, Any] = json.loads(done.stdout)
     return content
 
@@ -183,7 +183,7 @@ def test_damaged_sums_are_refused_with_a_reason(tmp_path: Path) -> None:
         file.write_bytes(changed)
         with pytest.raises(IoweirError, match=r"all\.sums\.zst"):
             merge_sums.merge([tmp_path / "sums"], tmp_path / f"x {name}")
-        done = subprocess.run([*IOWEIR, "report", tmp_path / "sums"], capture_output=True, text=True, check=False)
+        done = completed([*IOWEIR, "report", tmp_path / "sums"])
         assert "Traceback" not in done.stderr, name
         assert "all.sums.zst" in done.stdout + done.stderr, name
 
@@ -191,12 +191,12 @@ def test_damaged_sums_are_refused_with_a_reason(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     place = written(job(12, 3, 6), tmp_path / "t")
     shutil.copytree(place, tmp_path / "packed")
-    subprocess.run([*IOWEIR, "compress", tmp_path / "packed"], check=True, capture_output=True)
+    completed([*IOWEIR, "compress", tmp_path / "packed"], check=True)
     for source in (place, tmp_path / "packed"):
         out = tmp_path / f"sums of {source.name}"
-        done = subprocess.run(
-            [*IOWEIR, "merge-sums", source, "-o", out, "--jobs", "2"], capture_output=True, text=True, check=True
+        done = completed(
+            [*IOWEIR, "merge-sums", source, "-o", out, "--jobs", "2"], check=True
         )
         assert f"{out}: 3 nodes, 6 ranks, 7 files, " in done.stdout
-        findings = subprocess.run([*IOWEIR, "findings", out, "--json"], capture_output=True, text=True, check=True)
+        findings = completed([*IOWEIR, "findings", out, "--json"], check=True)
         assert isinstance(json.loads(findings.stdout), list)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 import pytest
+from forked import completed_in_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from ioweir.base import picture, plain_text
@@ -75,10 +76,7 @@ def test_streams_show_what_a_terminal_would_obey(tmp_path: Path) -> None:
 
 
 def run(*words: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [IOWEIR, *(os.fspath(word) for word in words)],
-        cwd=cwd, env=os.environ | variables, capture_output=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    return completed_in_bytes([IOWEIR, *words], cwd=cwd, env=os.environ | variables)
 
 
 def check(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from forked import completed
 from ioweir.base.units import duration
 from ioweir.errors import IoweirError
 from ioweir.targets import probe as probing
@@ -26,7 +27,7 @@ BRIEF = ("--window", "150ms", "--discard", "20ms")
 
 def ioweir(*words: str | Path, cache: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"XDG_CACHE_HOME": str(cache)} if cache else {})}
-    done = subprocess.run([IOWEIR, *words], capture_output=True, text=True, check=False, timeout=120, env=environment)
+    done = completed([IOWEIR, *words], timeout=120, env=environment)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -146,7 +147,7 @@ def test_mistakes_are_said(tmp_path: Path) -> None:
         ("--cache", "soon", "not a time: 'soon'"),
         ("--repeats", "0", "a number of repetitions"),
     ):
-        done = subprocess.run([IOWEIR, "probe", tmp_path, option, value], capture_output=True, text=True, check=False)
+        done = completed([IOWEIR, "probe", tmp_path, option, value])
         assert done.returncode in (1, 2)
         assert words in done.stderr
         assert done.stderr.count("\n") == 1

@@ -271,7 +271,7 @@ def test_launchers_inside_of_scripts_are_not_preloaded_either(place: Place, libr
     assert json.loads((place.root / "t/run.json").read_text())["shims"][0] == "mpirun"
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

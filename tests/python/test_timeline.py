@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from forked import completed
 from ioweir.base.picture import to_svg
 from ioweir.errors import IoweirError
 from ioweir.report import timeline, timeline_picture
@@ -213,8 +213,8 @@ def test_a_programs_subfiles(kind: str, tmp_path: Path) -> None:
     )
 
     def ioweir(*words: str | Path, code: int = 0) -> str:
-        done = subprocess.run(
-            [IOWEIR, *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        done = completed(
+            [IOWEIR, *words], cwd=tmp_path, timeout=120,
             env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
         )  # fmt: skip
         assert done.returncode == code, done.stdout + done.stderr

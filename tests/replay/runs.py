@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from forked import completed
+
 IOWEIR: Final = (sys.executable, "-m", "ioweir")
 ENVIRONMENT: Final = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -20,9 +22,9 @@ SOURCE: Final = Path(__file__).with_name("programs.c")
 
 def ioweir(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     """The command line."""
-    done = subprocess.run(
+    done = completed(
         [*IOWEIR, *map(str, words)],
-        env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **ENVIRONMENT}, timeout=120,
     )  # fmt: skip
     assert done.returncode == code, f"{done.stdout}{done.stderr}"
     return done

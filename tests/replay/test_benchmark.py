@@ -66,8 +66,7 @@ def holds_no_names(tmp_path: Path, *others: str) -> None:
                 assert len(name) < 8 or name not in text
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(("kind", "ranks"), [("posix", 3), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)])
 def test_programs(kind: str, ranks: int, mpi: str, tmp_path: Path) -> None:
@@ -81,8 +80,7 @@ def test_programs(kind: str, ranks: int, mpi: str, tmp_path: Path) -> None:
     run_and_compare(tmp_path, data, mpi, ranks)
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(
     ("kernel", "settings", "ranks"),

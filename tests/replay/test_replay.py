@@ -50,8 +50,7 @@ def same_calls(tmp_path: Path, data: Path) -> int:
     return sum(len(calls) for calls in before.values())
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("kind", "ranks"),
     [("posix", 1), ("posix", 5), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)],
@@ -72,8 +71,7 @@ def test_programs_make_the_same_calls_again(program: tuple[str, Path], kind: str
     assert {path.name: path.read_bytes() for path in data.iterdir()} == before  # and the originals are as they were
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("mpi", LIBRARIES)
 @pytest.mark.parametrize(
     ("kernel", "ranks"),
@@ -90,7 +88,6 @@ def test_kernels_make_the_same_calls_again(kernel: str, ranks: int, mpi: str, tm
     assert result["replayed"]["read_bytes"] == result["recorded"]["read_bytes"] > 0
 
 
-@pytest.mark.either_mpi
 def test_a_plan_is_applied_and_times_between_calls_are_kept(program: tuple[str, Path], tmp_path: Path) -> None:
     mpi, executable = program
     data = tmp_path / "data"
@@ -105,7 +102,6 @@ def test_a_plan_is_applied_and_times_between_calls_are_kept(program: tuple[str, 
     same_calls(tmp_path, data)
 
 
-@pytest.mark.either_mpi
 def test_files_are_kept_where_asked_and_scripts_can_be_read(program: tuple[str, Path], tmp_path: Path) -> None:
     mpi, executable = program
     data = tmp_path / "data"

@@ -30,6 +30,7 @@ def test_times_and_places_do_not_count(tmp_path: Path) -> None:
     assert verdict.plain.passed()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("text", "part"),
     [

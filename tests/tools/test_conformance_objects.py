@@ -45,6 +45,7 @@ def checksum(
     return conformance_objects.checksum(path)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("large_bytes", [0, 1 << 30], ids=["large", "small"])
 def test_values_and_attributes_count(tmp_path: Path, large_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conformance_objects, "LARGE_BYTES", large_bytes)

@@ -93,9 +93,8 @@ def read_by(user: int, group: int, paths: list[Path]) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @as_root
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_reads_a_byte_of_a_closed_file(mpi: Mpi, place: Path, kind: str) -> None:
@@ -110,7 +109,7 @@ def test_nobody_reads_a_byte_of_a_closed_file(mpi: Mpi, place: Path, kind: str) 
     assert read_by(NOBODY, NOBODY, [*files, *(part for part in parts(place, path) if part.is_file())]) == []
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("how", ["chmod", "by-descriptor", "fchmodat", "syscall"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mode_that_the_program_gives_is_that_of_the_parts_at_once(place: Path, kind: str, how: str) -> None:
@@ -120,6 +119,7 @@ def test_a_mode_that_the_program_gives_is_that_of_the_parts_at_once(place: Path,
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "change", ["os.fchmod(0, 0o600)", "os.fchown(0, -1, os.getgid()); os.fchmod(0, 0o600)", "os.chmod(0, 0o600)"]
 )
@@ -136,7 +136,7 @@ def test_a_mode_given_by_an_inherited_descriptor(place: Path, change: str) -> No
     expect_modes(place, path, 0o600, 0o700)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mode_given_by_hand_is_taken_by_check_and_by_the_next_job(place: Path, kind: str) -> None:
     path = place / "file"
@@ -155,7 +155,7 @@ def test_a_mode_given_by_hand_is_taken_by_check_and_by_the_next_job(place: Path,
 
 
 @as_root
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_given_away_and_with_an_acl(place: Path, kind: str) -> None:
     path = place / "file"
@@ -168,9 +168,8 @@ def test_given_away_and_with_an_acl(place: Path, kind: str) -> None:
     assert found == {(NOBODY, NOBODY)}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @as_root
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_member_of_the_group_goes_on_writing(mpi: Mpi, place: Path, kind: str) -> None:

@@ -13,7 +13,6 @@ from tracing import IOWEIR, MPIS, Mpi, Traced, build, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.either_mpi
 FILES: Final = 20
 CALLS: Final = 8
 BLOCK: Final = 65536
@@ -75,8 +74,9 @@ def writers(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["writers"]: one for one in row["writers"]}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
     traced = auto(mpi, tmp_path, ranks, "same", slow_ms=10)
     row = series(traced)
@@ -94,7 +94,8 @@ def test_the_best_is_kept_where_the_library_is_slow(mpi: Mpi, ranks: int, tmp_pa
     assert "PLAN APPLIED IN PART" not in said, "the library's turns are what was asked for"
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_the_library_is_kept_where_the_engine_is_slow(mpi: Mpi, tmp_path: Path) -> None:
     # 64 KiB take the engine's backend 20 ms, and the library's calls go past it; tmpfs alone takes too little time.
     slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=3MB state={tmp_path}/throttle"
@@ -107,7 +108,8 @@ def test_the_library_is_kept_where_the_engine_is_slow(mpi: Mpi, tmp_path: Path) 
     assert row["gained_s"] < 0
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_slow_writers_are_given_up_on_the_way(mpi: Mpi, tmp_path: Path) -> None:
     slow = f"IOWEIR_TEST_THROTTLE=stripe=1MiB rates=3MB state={tmp_path}/throttle"
     row = series(auto(mpi, tmp_path, 2, "views", slow_ms=2, before=(slow,)))
@@ -115,8 +117,9 @@ def test_slow_writers_are_given_up_on_the_way(mpi: Mpi, tmp_path: Path) -> None:
     assert any(one["cut"] for one in row["writers"])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("how", ["grows", "small", "tiny"])
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_other_patterns_arrive_too(mpi: Mpi, how: str, tmp_path: Path) -> None:
     # Of several ranks each call would take as long as a busy machine lets them wait for each other.
     row = series(auto(mpi, tmp_path, 1 if how == "tiny" else 2, how, slow_ms=0 if how == "tiny" else 5))
@@ -126,14 +129,14 @@ def test_other_patterns_arrive_too(mpi: Mpi, how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("files", [1, 2])
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_program_that_writes_once_is_left_alone(mpi: Mpi, files: int, tmp_path: Path) -> None:
     row = series(auto(mpi, tmp_path, 2, "same", files=files, slow_ms=5))
     assert [(one["writers"], one["files"]) for one in row["writers"]] == [("library", files)]
     assert row["gained_s"] == 0
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_program_that_crashes_leaves_what_was_found(mpi: Mpi, tmp_path: Path) -> None:
     traced = auto(mpi, tmp_path, 2, "crash", slow_ms=5, code=None)
     assert traced.code != 0
@@ -162,7 +165,7 @@ CHANGE: Final = 10
 the one after that. So three files that took longer, 10 to 12, count for file 14."""
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_storage_that_changes_midway_from_the_engines_to_the_librarys(mpi: Mpi, tmp_path: Path) -> None:
     """8 x 3 units by the library and 8 x 1 by the engine; then 8 x 3 and 8 x 9."""
     observed = [LIBRARY, LIBRARY]
@@ -171,7 +174,7 @@ def test_storage_that_changes_midway_from_the_engines_to_the_librarys(mpi: Mpi, 
     assert by_given_times(mpi, tmp_path, 1, f"3 1 {CHANGE} 3 9", 20) == expected
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_storage_that_changes_midway_from_the_librarys_to_the_engines(mpi: Mpi, tmp_path: Path) -> None:
     """8 x 1 units by the library and 8 x 3 by the engine; then 8 x 12 and 8 x 3."""
     observed = [LIBRARY, LIBRARY]
@@ -179,7 +182,7 @@ def test_storage_that_changes_midway_from_the_librarys_to_the_engines(mpi: Mpi, 
     assert by_given_times(mpi, tmp_path, 1, f"1 3 {CHANGE} 12 3", 20) == expected
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_two_ranks_change_together_with_the_storage(mpi: Mpi, tmp_path: Path) -> None:
     """As before with three kinds of the engine's writers, which take the same and come in an order of chance."""
     wrote = by_given_times(mpi, tmp_path, 2, f"1 3 {CHANGE} 12 3", 22)
@@ -191,7 +194,8 @@ def test_two_ranks_change_together_with_the_storage(mpi: Mpi, tmp_path: Path) ->
     assert set(wrote[17:]) <= engines
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_the_next_run_knows(mpi: Mpi, tmp_path: Path) -> None:
     first = series(auto(mpi, tmp_path, 2, "same", slow_ms=10))
     kept = tmp_path / "cache" / "ioweir" / "choices.json"
@@ -210,7 +214,8 @@ def test_the_next_run_knows(mpi: Mpi, tmp_path: Path) -> None:
     assert kept.read_bytes() == before
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_what_the_engine_writes_is_verified(mpi: Mpi, tmp_path: Path) -> None:
     traced = auto(mpi, tmp_path, 2, "same", slow_ms=10, options=("--verify",), code=74)
     verify = traced.report["plan"]["verify"]

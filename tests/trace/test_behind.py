@@ -33,7 +33,7 @@ def looked(traced: Traced) -> int:
     return traced.out.count("looked")
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_posix_calls_that_name_the_file_see_all_of_it(mpi: Mpi, tmp_path: Path) -> None:
     traced = behind(mpi, tmp_path, "looks")
     assert looked(traced) == RANKS
@@ -48,7 +48,7 @@ def test_posix_calls_that_name_the_file_see_all_of_it(mpi: Mpi, tmp_path: Path) 
     assert totals(written, "origin") == {"engine": (RANKS * 6, RANKS * 6 * BLOCK)}
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_exit_without_close_loses_nothing(mpi: Mpi, tmp_path: Path) -> None:
     behind(mpi, tmp_path, "exit", code=None)
     content = (tmp_path / "behind").read_bytes()
@@ -59,12 +59,12 @@ def test_exit_without_close_loses_nothing(mpi: Mpi, tmp_path: Path) -> None:
         assert set(block) <= {0, ord("a") + at % RANKS}
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_children_of_fork_take_no_part(mpi: Mpi, tmp_path: Path) -> None:
     assert looked(behind(mpi, tmp_path, "fork")) == RANKS
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_ranks_write_for_themselves_when_their_writer_is_killed(mpi: Mpi, tmp_path: Path) -> None:
     survive = ("--enable-recovery",) if mpi.name == "openmpi" else ("-disable-auto-cleanup",)
     traced = behind(mpi, tmp_path, "kill", *survive, code=None)

@@ -96,6 +96,7 @@ def test_lines_of_a_cpp_program(mpi: Mpi, tmp_path: Path) -> None:
     assert all("solver::checkpoint" in name for name in names[checkpoint])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_lines_of_a_fortran_program(mpi: Mpi, level: str, tmp_path: Path) -> None:
     program = build("sites.F90", mpi.fortran, level)
@@ -187,6 +188,7 @@ def test_without_the_option_there_are_none(mpi: Mpi, tmp_path: Path) -> None:
     assert not any(sites_of(tmp_path / "t"))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
 def test_lines_of_a_python_program(threads: bool, tmp_path: Path) -> None:
     """mpi4py and os.write give Python's lock away: with other Python threads about, the line is not asked for."""

@@ -72,6 +72,7 @@ def writes_in_order(traced: Traced, ranks: int) -> tuple[list[tuple[int, int]], 
     return told, [after.start_ns - before.end_ns for before, after in pairwise(true)]
 
 
+@pytest.mark.one_of(3)
 @needs_nodes
 @pytest.mark.parametrize(("ranks", "ranks_a_node"), [(2, 1), (3, 1), (4, 2)])
 def test_events_of_nodes_with_wrong_clocks_are_in_order(

@@ -342,6 +342,7 @@ def left_by(meddling: str, folder: Path) -> None:
     assert directories((folder / holder).parent) == []
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("meddling", ["nothing", "unlink", "rename", "move", "replace", "exchange"])
 def test_at_the_same_moment_everybody_meets_its_bytes_or_what_another_has_put_there(
     original: Path, tmp_path: Path, meddling: str
@@ -377,7 +378,7 @@ def test_what_happened_inside_is_none_of_the_programs_calls(place: Path) -> None
     assert {event.origin for event in traced.trace.under(place) if event.name == "pwrite"} <= {"engine"}
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_in_the_job_that_writes_it(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
     program = build("container_in_job.c", mpi.cc)
@@ -389,11 +390,10 @@ def test_in_the_job_that_writes_it(mpi: Mpi, tmp_path: Path) -> None:
     assert directories(tmp_path) == []
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("mode", ["closed", "opened", "reading"])
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:3"])
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_ranks_that_do_not_wait_for_each_other(mpi: Mpi, mapping: str, mode: str, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(f'[[file]]\nmatch = "*"\nmapping = "{mapping}"\n')
     (tmp_path / "place").mkdir()
@@ -405,7 +405,7 @@ def test_ranks_that_do_not_wait_for_each_other(mpi: Mpi, mapping: str, mode: str
     assert list((tmp_path / "place").iterdir()) == []
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_without_a_plan_the_mpi_library_opens_the_ordinary_file(mpi: Mpi, place: Path) -> None:
     program = build("container_in_job.c", mpi.cc)
     traced = ioweir_run(place.parent / "trace", mpi.launch(RANKS, program, place / "file"))

@@ -147,8 +147,7 @@ def expect_nothing_left(
     return rows
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("strategy", list(strategies.MPI_IO)[:: 1 if ALL else 3])
 @each_mpi
 def test_many_files_leave_nothing_behind(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
@@ -156,7 +155,6 @@ def test_many_files_leave_nothing_behind(mpi: Mpi, strategy: str, tmp_path: Path
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize(
     ("communicators", "strategy"),
     [
@@ -174,6 +172,7 @@ def test_what_belongs_to_communicators_ends_with_them(
     expect_nothing_left(mpi, communicators, tmp_path, rule, f"{communicators}, {strategy}", max(100, CYCLES // 5))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("strategy", ["aggregators even sequential", "auto"])
 def test_spawned_processes_that_are_merged(strategy: str, tmp_path: Path) -> None:
     """Each file is written together with a process that MPI_Comm_spawn has started, and that ends after it.
@@ -205,7 +204,7 @@ def test_spawned_processes_that_are_merged(strategy: str, tmp_path: Path) -> Non
     assert written == [b"".join(bytes([ord("a") + rank]) * block for rank in range(ranks + 1))] * files
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("strategy", strategies.HDF5)
 @each_mpi
 def test_hdf5_files(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
@@ -221,6 +220,7 @@ def test_hdf5_files(mpi: Mpi, strategy: str, tmp_path: Path) -> None:
     assert list(data.iterdir()) == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("strategy", strategies.NETCDF)
 def test_netcdf_subfiles(strategy: str, tmp_path: Path) -> None:
     mpi, libraries = library()
@@ -239,8 +239,7 @@ def sets_program(mpi: Mpi) -> Path:
     return program("cycles_sets.c", mpi, *(f for f in flags if f.startswith("-I")), libraries=[*flags, path])
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("how", "info"),
     [

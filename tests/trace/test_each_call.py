@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("mapping", ["log", "grouped:2"])
 def test_what_was_written_last_is_read(tmp_path: Path, mapping: str, ranks: int) -> None:

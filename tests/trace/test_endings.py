@@ -180,8 +180,7 @@ def test_killed_rank(mpi: Mpi, writes: int, data: Path, tmp_path: Path) -> None:
     assert traced.trace.ranks() == list(range(RANKS))
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize("count", [1, RANKS])
 @pytest.mark.parametrize("how", ["abort", "_exit", "segv", "mpi_abort"])
 def test_rank_that_ends_without_finalize(mpi: Mpi, how: str, count: int, data: Path, tmp_path: Path) -> None:

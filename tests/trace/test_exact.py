@@ -7,11 +7,13 @@ and with `ioweir report --json`. Fortran and Python: test_languages.py. One test
 from __future__ import annotations
 
 import errno
+import itertools
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import Mpi, Traced, build, ioweir_run, report_of_file, run, totals, undefined_symbols
+from tracing import MPIS, Mpi, Traced, build, ioweir_run, report_of_file, run, totals, undefined_symbols
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 64
 PIECES: Final = 4
+RANKS: Final = (1, 3, 4)
 FORTIFIED: Final = ("-O2", "-D_FORTIFY_SOURCE=2", "-D_FILE_OFFSET_BITS=64")
 
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
@@ -120,22 +123,21 @@ class Known:
         return event.path.removeprefix(f"{self.data}/")
 
 
-@pytest.fixture(scope="module", params=[1, 3, 4], ids=lambda ranks: f"{ranks}ranks")
-def rank_count(request: pytest.FixtureRequest) -> int:
-    return int(request.param)
+def combinations() -> list[tuple[Mpi, int, str]]:
+    """MPI library, ranks and variant: all, or six in which each number of ranks and each variant meets each library."""
+    if os.environ.get("IOWEIR_TEST_ALL"):
+        return list(itertools.product(MPIS, RANKS, VARIANTS))
+    variants = list(VARIANTS)
+    return [
+        (mpi, ranks, variants[(i + j) % len(variants)]) for j, mpi in enumerate(MPIS) for i, ranks in enumerate(RANKS)
+    ]
 
 
-@pytest.fixture(scope="module", params=list(VARIANTS))
-def variant(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(scope="module", params=combinations(), ids=lambda three: f"{three[0].name}-{three[1]}ranks-{three[2]}")
+def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Known:
+    return Known(*request.param, tmp_path_factory.mktemp("known"))
 
 
-@pytest.fixture(scope="module")
-def known(any_mpi: Mpi, rank_count: int, variant: str, tmp_path_factory: pytest.TempPathFactory) -> Known:
-    return Known(any_mpi, rank_count, variant, tmp_path_factory.mktemp("known"))
-
-
-@pytest.mark.one_of(4)
 def test_every_call_and_byte_of_every_rank(known: Known) -> None:
     assert known.run.trace.is_whole()
     assert known.run.trace.ranks() == list(range(known.ranks))

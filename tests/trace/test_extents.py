@@ -53,11 +53,11 @@ def of_request(requests: Requests, number: int, in_memory: bool) -> Extents:
     return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("seed", range(12 if os.environ.get("IOWEIR_TEST_ALL") else 2))
 @pytest.mark.parametrize("plan", [False, True], ids=["traced", "planned"])
 @pytest.mark.parametrize("ranks", [1, 3], ids=lambda ranks: f"{ranks}ranks")
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
-@pytest.mark.either_mpi
 def test_extents_of_random_views(mpi: Mpi, ranks: int, plan: bool, seed: int, tmp_path: Path) -> None:
     options: list[str | Path] = []
     if plan:
@@ -77,7 +77,6 @@ def test_extents_of_random_views(mpi: Mpi, ranks: int, plan: bool, seed: int, tm
 
 @pytest.mark.parametrize(("levels", "plan"), [(28, False), (28, True), (60, True)])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
-@pytest.mark.either_mpi
 def test_types_made_of_two_of_the_type_before(mpi: Mpi, levels: int, plan: bool, tmp_path: Path) -> None:
     """Each level met twice would take twice the time: minutes for these, which the time limit of a run ends.
 

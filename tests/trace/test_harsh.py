@@ -268,6 +268,7 @@ def test_report_of_a_run_without_a_trace(place: Path) -> None:
     assert report["partial"] is True, "a run whose only process was not traced is no whole trace"
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", ["address", "thread"])
 @pytest.mark.parametrize("how", ["program", "launcher", "script", "wrapper"])
 def test_programs_with_sanitizers_run_under_ioweir_run(kind: str, how: str, place: Path) -> None:

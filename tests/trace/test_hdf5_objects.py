@@ -66,7 +66,7 @@ def notes(traced: Traced) -> list[str]:
     return [note["text"] for note in traced.trace.notes if note["text"].startswith("hdf5:")]
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(18)
 @pytest.mark.parametrize("kind", ["mpio", "own"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_program_sees_the_same(tmp_path: Path, case: str, kind: str) -> None:
@@ -94,7 +94,7 @@ def test_memory_gets_the_files_shape_on_all_ranks_or_on_none(tmp_path: Path, mpi
     subprocess.run(["h5diff", tmp_path / "without" / "file.h5", tmp_path / "planned" / "file.h5"], check=True)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("mpi", MPIS if ALL else (OPEN_MPI,), ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("kind", ["mpio", "own"])
 @pytest.mark.parametrize("case", HELD)

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -27,10 +28,7 @@ PIECE: Final = 64 * 64 * 8
 """Bytes that each rank writes to each dataset."""
 ALL: Final = os.environ.get("IOWEIR_TEST_ALL") == "1"
 RANKS: Final = (1, 3, 5) if ALL else (3,)
-pytestmark = pytest.mark.either_mpi
 by_mpi = pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
-# What has many cases takes them under one of the libraries, unless all are asked for.
-by_mpi_of_many = pytest.mark.parametrize("mpi", MPIS if ALL else (OPEN_MPI,), ids=lambda mpi: mpi.name)
 by_ranks = pytest.mark.parametrize("ranks", RANKS)
 
 
@@ -41,7 +39,7 @@ class Run:
     traced: Traced
     path: Path
 
-    @property
+    @cached_property
     def description(self) -> dict[str, Any]:
         """What h5py says of the file."""
         described = json.loads(run([PYTHON, PROGRAMS / "hdf5_describe.py", self.path]).expect().out)
@@ -106,6 +104,12 @@ def run_with(
     return Run(ioweir_run(folder / f"trace{number}", command, options=["--plan", plan], code=code), folder / "file.h5")
 
 
+@cache
+def run_without(mpi: Mpi, ranks: int, place: Path, *words: str) -> Run:
+    """A run without the table, whose file nobody changes: one for all tests that compare with it."""
+    return run_with(mpi, ranks, place / "-".join(["without", mpi.name, str(ranks), *words]), None, *words)
+
+
 def same_content(one: Path, other: Path) -> None:
     """Two files hold the same objects with the same values."""
     subprocess.run(["h5diff", one, other], check=True, timeout=60)
@@ -119,7 +123,7 @@ def same_content(one: Path, other: Path) -> None:
 
 def both(mpi: Mpi, ranks: int, tmp_path: Path, table: str, *words: str) -> tuple[Run, Run]:
     """A run without and one with the table: the same content, and a file that a run without ioweir can read."""
-    without = run_with(mpi, ranks, tmp_path / "without", None, *words)
+    without = run_without(mpi, ranks, tmp_path.parent, *words)
     planned = run_with(mpi, ranks, tmp_path / "planned", table, *words)
     assert planned.traced.out.count("done") == ranks
     same_content(without.path, planned.path)
@@ -164,7 +168,8 @@ METADATA: Final = ("steps=2500", "every=1250")
 """More than HDF5's metadata cache takes before it writes some (2 MiB), and few data."""
 
 
-@by_mpi_of_many
+@pytest.mark.one_of(2)
+@by_mpi
 @by_ranks
 @pytest.mark.parametrize("hold", ['"all"', '"64 MiB"'])
 def test_metadata_wait_for_the_close(tmp_path: Path, mpi: Mpi, ranks: int, hold: str) -> None:
@@ -193,7 +198,8 @@ def test_metadata_held_are_written_by_each_flush(tmp_path: Path, mpi: Mpi) -> No
     assert not planned.written_outside("H5Dwrite", "H5Fclose", "H5Fflush")
 
 
-@by_mpi_of_many
+@pytest.mark.one_of(2)
+@by_mpi
 @pytest.mark.parametrize("ranks", [3, 5])
 def test_metadata_are_written_together_in_few_blocks(tmp_path: Path, mpi: Mpi, ranks: int) -> None:
     table = 'hold_metadata = "all", collective_metadata = "writes", metadata_block = "1 MiB"'
@@ -231,8 +237,8 @@ def test_chunks_of_the_plan(tmp_path: Path, mpi: Mpi, ranks: int) -> None:
     assert {tuple(about["chunks"]) for about in planned.sets.values()} == {(64, 32)}
 
 
-@pytest.mark.one_of(4)
-@by_mpi_of_many
+@pytest.mark.one_of(8)
+@by_mpi
 @pytest.mark.parametrize("ranks", [3, 5])
 @pytest.mark.parametrize(
     "words", [("blocks",), ("blocks", "collective"), ("collective",), ("blocks", "uneven")], ids="-".join
@@ -287,7 +293,8 @@ def test_what_was_learned_can_be_put_into_the_plan(tmp_path: Path, mpi: Mpi) -> 
     assert {tuple(about["chunks"]) for about in planned.sets.values()} == {(64, 64)}
 
 
-@by_mpi_of_many
+@pytest.mark.one_of(3)
+@by_mpi
 @pytest.mark.parametrize(
     "words", [("scattered",), ("blocks", "uneven", "grow"), ("blocks", "filter", "collective")], ids="-".join
 )
@@ -299,7 +306,8 @@ def test_nothing_is_learned_where_ranks_write_no_chunks(tmp_path: Path, mpi: Mpi
     assert f"hdf5: no chunks for data: {reason}" in planned.notes()
 
 
-@by_mpi_of_many
+@pytest.mark.one_of(2)
+@by_mpi
 @pytest.mark.parametrize(("asked", "k"), [("100", 100), ('"auto"', 32)])
 def test_nodes_of_the_chunk_index(tmp_path: Path, mpi: Mpi, asked: str, k: int) -> None:
     _, planned = both(mpi, 3, tmp_path, f"istore_k = {asked}, chunks = [64, 64]", "blocks")
@@ -355,7 +363,8 @@ def test_transfers_made_collective(tmp_path: Path, mpi: Mpi, ranks: int) -> None
         assert len(planned.events("MPI-IO", "write")) < len(without.events("MPI-IO", "write"))
 
 
-@by_mpi_of_many
+@pytest.mark.one_of(3)
+@by_mpi
 @pytest.mark.parametrize(("words", "alone"), [((), True), (("blocks",), False), (("scattered",), False)])
 def test_transfers_are_independent_where_that_costs_no_request(
     tmp_path: Path, mpi: Mpi, words: tuple[str, ...], alone: bool
@@ -429,7 +438,8 @@ def test_what_cannot_be_done_is_said_once(tmp_path: Path, table: str, words: tup
     assert planned.sets
 
 
-@by_mpi_of_many
+@pytest.mark.one_of(2)
+@by_mpi
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -451,6 +461,7 @@ def test_datasets_in_other_files_and_shapes_stay(tmp_path: Path) -> None:
     assert {about["chunks"] for about in flat.sets.values()} == {None}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("words", [("handler=1",), ("handler=2",), ("handler=1", "alone"), ("handler=2", "alone")])
 def test_who_is_told_of_errors_stays(tmp_path: Path, words: tuple[str, ...]) -> None:
     table = 'alignment = "64 KiB", chunks = "learn", fill = "never", transfer = "auto"'
@@ -513,7 +524,7 @@ def test_from_h5py(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- crashes
 
 
-@by_mpi_of_many
+@by_mpi
 @pytest.mark.parametrize("words", [("dies=2",), ("dies=2", "flush")], ids="-".join)
 def test_a_job_that_dies_is_found_out(tmp_path: Path, mpi: Mpi, words: tuple[str, ...]) -> None:
     died = run_with(mpi, 3, tmp_path / "run", 'hold_metadata = "all"', *words, code=None)

@@ -47,8 +47,7 @@ def failing(from_byte: int, error: int) -> dict[str, str]:
     return {"FAULT_FROM": str(from_byte), "FAULT_ERRNO": str(error)}
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("mpi", "strategy", "error"), OF_ALL, ids=[f"{mpi.name}-{name}-{errno.errorcode[e]}" for mpi, name, e in OF_ALL]
 )
@@ -67,7 +66,7 @@ def test_every_rank_is_told_and_the_rest_is_there(mpi: Mpi, strategy: str, error
     expect_what_was_well(file, {rank: calls for rank, (_, calls) in said.items()})
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("mpi", "strategy"),
     [
@@ -109,6 +108,7 @@ def expect_what_was_well(file: Path, said: dict[int, str]) -> None:
             assert sign == "-" or data[at : at + BLOCK] == bytes([ord("a") + rank]) * BLOCK, (rank, call)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: errno.errorcode[error])
 @pytest.mark.parametrize(("ranks", "subfiles"), [(3, 2), (2, 3)])
 def test_netcdf_programs_are_told(ranks: int, subfiles: int, error: int, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_netcdf_programs_are_told(ranks: int, subfiles: int, error: int, tmp_pat
     assert all(f"subfile {name} failed: " in traced.err for name in parts(subfiles))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("words", [("blocks", "collective"), ("blocks",)], ids="-".join)
 @pytest.mark.parametrize("strategy", strategies.MPI_IO if ALL else ("aggregators even sequential", "behind", "log"))
 def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_hdf5_programs_are_told(strategy: str, words: tuple[str, ...], tmp_path:
         assert "done" not in ended.out
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)
 @pytest.mark.parametrize("strategy", strategies.HDF5)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -224,8 +224,7 @@ LAYERS: Final = (
 )  # fmt: skip
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(9)
 @pytest.mark.parametrize(
     ("mpi", "layer"),
     [pytest.param(mpi, layer, id=f"{layer.name}-{mpi.name}") for layer in LAYERS for mpi in layer.mpis],

@@ -67,6 +67,7 @@ def counts(data: Path) -> dict[tuple[int, int], tuple[int, int]]:
     return result
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kill", range(KILLS))
 def test_what_returned_is_in_the_trace_of_a_killed_rank(mpi: Mpi, kill: int, data: Path, tmp_path: Path) -> None:
     rng = random.Random(kill)

@@ -56,6 +56,7 @@ def stand_in(request: pytest.FixtureRequest) -> Path:
     )
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("fails", [0, 1])
 @pytest.mark.parametrize("careful", [0, 1])
 def test_every_function_gets_its_arguments_through_a_hook_that_only_forwards(

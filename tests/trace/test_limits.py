@@ -30,6 +30,7 @@ def sizes(traced: Traced) -> tuple[int, int]:
 # -------------------------------------------------------------------------------------------------------------- buffer
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("buffer", "threads"), [(None, 1), (None, 64), (256 * KIB, 1), (256 * KIB, 64), (2 * MIB, 7), (64 * MIB, 2)]
 )

@@ -162,7 +162,7 @@ def inner_calls(trace: Recorded, data: Path) -> dict[tuple[object, ...], tuple[i
     return around
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 def test_same_events_as_with_the_preload(variant: Variant, known_program: Path, tmp_path: Path) -> None:
     """The calls that the MPI library makes inside are the same too, whatever it is linked as."""
     data, reference = tmp_path / "data", tmp_path / "reference"
@@ -178,7 +178,7 @@ def test_same_events_as_with_the_preload(variant: Variant, known_program: Path, 
     assert all(path.read_bytes() == (reference / path.name).read_bytes() for path in data.iterdir())
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 def test_ioweir_run_traces_once(variant: Variant, known_program: Path, tmp_path: Path) -> None:
     """The preload reaches the ranks as well, but for static programs: one of the two records."""
     data = tmp_path / "data"
@@ -191,6 +191,7 @@ def test_ioweir_run_traces_once(variant: Variant, known_program: Path, tmp_path:
     assert "ioweir: " not in "\n".join(line for line in traced.err.splitlines() if "process" in line)
 
 
+@pytest.mark.one_of(3)
 def test_without_a_trace_directory_nothing_is_traced(variant: Variant, known_program: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -205,6 +206,7 @@ def test_without_a_trace_directory_nothing_is_traced(variant: Variant, known_pro
     assert list(disabled.iterdir()) == []
 
 
+@pytest.mark.one_of(3)
 def test_doctor_knows(variant: Variant, known_program: Path) -> None:
     finished = run([*IOWEIR, "doctor", "--", *variant.mpi.launch(2, known_program, "x")]).expect()
     assert "linked with ioweir" in finished.out
@@ -283,7 +285,7 @@ def of_layers(trace: Recorded, data: Path) -> dict[tuple[object, ...], tuple[int
     return sums
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 def test_library_calls_as_with_the_preload(library_program: tuple[LibraryProgram, Path], tmp_path: Path) -> None:
     """The program's calls, and below them the library's of MPI-IO and of the C library."""
     program, linked = library_program
@@ -311,6 +313,7 @@ def test_library_calls_as_with_the_preload(library_program: tuple[LibraryProgram
     assert changed == 0 or (program.layer == "HDF5" and changed <= 16)
 
 
+@pytest.mark.one_of(2)
 def test_doctor_knows_the_libraries(library_program: tuple[LibraryProgram, Path]) -> None:
     program, linked = library_program
     finished = run([*IOWEIR, "doctor", "--", linked]).expect()
@@ -381,6 +384,7 @@ def test_plain_programs(
     assert written(trace, data) == expected
 
 
+@pytest.mark.one_of(2)
 def test_killed_static_program(plain_program: Path, tmp_path: Path) -> None:
     data, trace = tmp_path / "data", tmp_path / "trace"
     data.mkdir()

@@ -85,7 +85,7 @@ def run_case(case: Case, folder: Path, *more: str, name: str = "work") -> Traced
     return ioweir_run(folder / "trace", command, options=["--plan", plan], code=case.code)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_file_in_the_place_of_standard_error_gets_nothing_of_ours(case: Case, tmp_path: Path) -> None:
     taker = build("takes_stderr.c", "gcc", "-shared", "-fPIC")
@@ -108,6 +108,7 @@ def test_a_file_in_the_place_of_standard_error_gets_nothing_of_ours(case: Case, 
     assert case.says in json.dumps(traced.report), "the report has it"
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_otherwise_the_user_sees_it_and_the_report_has_it(case: Case, tmp_path: Path) -> None:
     traced = run_case(case, tmp_path)
@@ -115,6 +116,7 @@ def test_otherwise_the_user_sees_it_and_the_report_has_it(case: Case, tmp_path: 
     assert case.says in json.dumps(traced.report)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("case", ["damaged", "named", "hdf5", "engine"])
 def test_names_of_files_in_messages_do_nothing_to_a_terminal(case: str, tmp_path: Path) -> None:
     traced = run_case(CASES[case], tmp_path, name="w\x1b[2J\rx\nioweir says\u202e\x9b")

@@ -69,8 +69,9 @@ def test_every_large_count_form(profiling: bool, tmp_path: Path) -> None:
     assert large == {form for form in forms if form.endswith("_c") and form.startswith("P") == profiling}
 
 
+@pytest.mark.both_mpis
 @pytest.mark.parametrize("profiling", [False, True], ids=["MPI", "PMPI"])
-@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=str)
+@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=lambda mpi: mpi.name)
 def test_every_call_is_recorded_once(mpi: Mpi, profiling: bool, tmp_path: Path) -> None:
     check_all_calls(mpi, ["-DPROFILING"] if profiling else [], tmp_path)
 
@@ -104,8 +105,9 @@ FORTRAN_COMPLETIONS: Final = Counter(
 )
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("interface", ["MPIF", "MPI", "MPI_F08"])
-@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=str)
+@pytest.mark.parametrize("mpi", [OPEN_MPI, MPICH], ids=lambda mpi: mpi.name)
 def test_every_call_from_fortran(mpi: Mpi, interface: str, tmp_path: Path) -> None:
     """The bindings of both libraries lead every function of every family to one C entry that is hooked."""
     flags = ["-w", "-fallow-argument-mismatch", f"-DUSE_{interface}"]

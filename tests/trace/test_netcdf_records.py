@@ -54,6 +54,7 @@ def test_records_are_divided_along_their_second_dimension(tmp_path: Path, ranks:
         assert under(tmp_path / "divided", readers, "read", FILE, source=SOURCE).out == wanted
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 3), (4, 2)])
 def test_records_and_variables_with_records_are_added_later(tmp_path: Path, ranks: int, subfiles: int) -> None:
     same_as_plain(tmp_path, 2, subfiles, "write", FILE)

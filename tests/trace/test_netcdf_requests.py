@@ -54,6 +54,7 @@ def test_requests_begun_in_define_mode(tmp_path: Path, ranks: int, subfiles: int
     assert " requests, " in last
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("ranks", RANKS)
 def test_requests_begun_in_define_mode_of_a_file_that_stays_one(tmp_path: Path, ranks: int) -> None:
     expected = without_warnings(plain(tmp_path / "plain", ranks, "undefined", FILE, source=SOURCE))
@@ -64,13 +65,14 @@ def test_requests_begun_in_define_mode_of_a_file_that_stays_one(tmp_path: Path, 
     assert (whole / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("subfiles", [2, 3])
 def test_file_types_over_several_variables(tmp_path: Path, ranks: int, subfiles: int) -> None:
     assert "variable line" in same_as_plain(tmp_path, ranks, subfiles, "types")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (3, 2), (4, 3)])
 def test_bytes_are_counted_where_the_request_was_made(tmp_path: Path, ranks: int, subfiles: int) -> None:
     lines = same_as_plain(tmp_path, ranks, subfiles, "moved", COUNTS).splitlines()
@@ -79,6 +81,7 @@ def test_bytes_are_counted_where_the_request_was_made(tmp_path: Path, ranks: int
     assert [now - then for then, now in zip(before, after, strict=True)] == [0] * (ranks - 1) + [480]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (3, 2), (4, 3)])
 def test_waits_that_name_what_is_not_there(tmp_path: Path, ranks: int, subfiles: int) -> None:
     lines = same_as_plain(tmp_path, ranks, subfiles, "unknown", COUNTS).splitlines()
@@ -95,6 +98,7 @@ def test_file_types_that_lead_elsewhere(tmp_path: Path, ranks: int) -> None:
     assert "variables of different types, second and third" in traced.err
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_ranks_that_define_different_things(tmp_path: Path, ranks: int) -> None:
     plain(tmp_path / "plain", ranks, "differ", FILE, source=SOURCE)

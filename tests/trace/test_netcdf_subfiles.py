@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PLANES: Final = 10  # of the longest dimension
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 3), (3, 2), (4, 4), (7, 3), (3, 7)])
 def test_the_program_sees_one_file_and_writes_several(tmp_path: Path, ranks: int, subfiles: int) -> None:
     expected = plain(tmp_path / "plain", ranks, "write", FILE)
@@ -46,6 +46,7 @@ def test_each_subfile_is_a_file_of_its_own(tmp_path: Path) -> None:
     assert first == PLANES
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (4, 3), (3, 8)])
 def test_non_blocking_calls_and_calls_of_several_pieces(tmp_path: Path, ranks: int, subfiles: int) -> None:
     expected = plain(tmp_path / "plain", ranks, "begin", FILE)
@@ -123,6 +124,7 @@ def test_definitions_and_attributes_may_change_later(tmp_path: Path) -> None:
     assert without_places(under(tmp_path / "divided", 3, "read", FILE).out) == without_places(wanted)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (4, 3)])
 def test_merged_it_is_the_file_that_the_program_would_have_written(tmp_path: Path, ranks: int, subfiles: int) -> None:
     for folder in ("plain", "divided"):
@@ -179,7 +181,7 @@ def test_files_with_the_papers_names_are_read(tmp_path: Path) -> None:
     assert files(divided) == ["merged.nc"]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("damage", ["missing", "cut", "swapped", "another"])
 def test_subfiles_that_do_not_belong_are_named(tmp_path: Path, damage: str) -> None:
     subfiles = 3
@@ -203,7 +205,7 @@ def test_subfiles_that_do_not_belong_are_named(tmp_path: Path, damage: str) -> N
         assert second.name in traced.err
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 3), (3, 2), (5, 4), (3, 7)])
 def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: int) -> None:
     """What one rank gives away takes several rounds of the exchange, of another's one, and the last has nothing."""
@@ -215,6 +217,7 @@ def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: 
     assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(4, 4), (5, 2)])
 def test_what_is_written_is_on_its_way_to_each_subfile(tmp_path: Path, ranks: int, subfiles: int) -> None:
     """One rank of each subfile and node begins its flush, so that no target waits for the program's sync."""

@@ -32,6 +32,7 @@ def expect_links(folder: Path, subfiles: int, directories: list[Path]) -> None:
         assert target.name.endswith(f".{name}")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(1, 2), (4, 3)])
 def test_subfiles_are_dealt_round_over_the_plans_directories(tmp_path: Path, ranks: int, subfiles: int) -> None:
     places = [tmp_path / "a", tmp_path / "b"]

@@ -36,6 +36,7 @@ def must_cross(count: int, writers: int) -> int:
     return sum(share for rank in range(ranks) for node in own if node != rank // RANKS_EACH)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("order", ["sequential", "contention-free"])
 @pytest.mark.parametrize("count", [2, 4])
 def test_little_more_crosses_the_wires_than_must(count: int, order: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("layers", "seen"), [("posix", {"POSIX"}), ("mpiio", {"MPI-IO"}), ("mpiio,posix", {"POSIX", "MPI-IO"})]
 )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:2"])
 def test_run_and_report_say_that_the_file_has_another_form(mapping: str, tmp_path: Path) -> None:
     plan, file, trace = tmp_path / "plan.toml", tmp_path / "plot.dat", tmp_path / "trace"

@@ -35,7 +35,7 @@ def notes(traced: Traced, code: str) -> list[dict[str, Any]]:
     return [note for note in traced.trace.notes if note["code"] == code]
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Path) -> None:
     traced = planned(mpi, tmp_path, "all_mpi_calls.c", "all")
     trace = traced.trace
@@ -68,7 +68,7 @@ def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Pa
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:2"])
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_of_a_file_in_several_parts_the_engine_moves_everything(mpi: Mpi, mapping: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(f'[[file]]\nmatch = "all"\nmapping = "{mapping}"\nvisibility = "sync"\n')
@@ -82,7 +82,7 @@ def test_of_a_file_in_several_parts_the_engine_moves_everything(mpi: Mpi, mappin
     assert sum(row["bytes"] for row in traced.report["plan"]["engine"]) == RANKS * sum((WRITES | READS).values())
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_aggregators_touch_storage_for_the_others_and_the_report_says_how(mpi: Mpi, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text('[[file]]\nmatch = "all"\nwriters = "aggregators:1"\nbuffer = 64\n')
@@ -111,7 +111,7 @@ def test_aggregators_touch_storage_for_the_others_and_the_report_says_how(mpi: M
     assert {(row["outcome"], row["text"]) for row in verify["left_out"]} == {("passed_through", "shared file pointer")}
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_rank_killed_in_an_exchange_leaves_what_was_complete(mpi: Mpi, tmp_path: Path) -> None:
     ranks, block = 3, 1 << 18
     plan = tmp_path / "plan.toml"
@@ -129,7 +129,7 @@ def test_a_rank_killed_in_an_exchange_leaves_what_was_complete(mpi: Mpi, tmp_pat
         assert set(rest[rank * block : (rank + 1) * block]) <= {0, ord("A") + rank}
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_completions_of_the_engines_requests_are_recorded(mpi: Mpi, tmp_path: Path) -> None:
     traced = planned(mpi, tmp_path, "requests.c", "requests.*")
     assert traced.trace.is_whole()
@@ -139,7 +139,7 @@ def test_completions_of_the_engines_requests_are_recorded(mpi: Mpi, tmp_path: Pa
     assert not notes(traced, "passed_through")
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_verify_accepts_what_was_written_and_refuses_a_flipped_bit(mpi: Mpi, tmp_path: Path) -> None:
     for fault, code in (("", 0), ("flip:1", 74), ("drop:1", 74)):
         folder = tmp_path / (fault.replace(":", "") or "sound")

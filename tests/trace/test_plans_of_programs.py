@@ -198,7 +198,7 @@ def without_a_plan(mpi: Mpi, name: str, folder: Path) -> Ending:
     return _plain[key]
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(16)
 @pytest.mark.parametrize(("mpi", "name", "strategy"), chosen())
 def test_program_under_a_plan_does_what_it_does_without(mpi: Mpi, name: str, strategy: str, tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()

@@ -51,6 +51,7 @@ def expect_precious(file: Path) -> None:
     )
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("target", ["data", "new"])
 @pytest.mark.parametrize("command", ["merge", "opened"])
 def test_putting_a_file_together_follows_no_link(container: Path, command: str, target: str) -> None:
@@ -76,6 +77,7 @@ def test_gc_removes_nothing_behind_a_link(container: Path) -> None:
     expect_precious(container)
 
 
+@pytest.mark.one_of(3)
 def test_no_command_waits_for_a_pipe(container: Path, tmp_path: Path) -> None:
     files = sorted(path for path in parts(container).rglob("*") if path.is_file())
     assert len(files) >= 3

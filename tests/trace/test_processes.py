@@ -149,6 +149,7 @@ def test_writing_from_a_destructor(plain: Plain) -> None:
     check(plain.run("late"), plain, {"data": (2, 15)})
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="single steps by the trap flag are x86's")
 @pytest.mark.parametrize(
     ("handler", "when", "fork", "stride"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections import Counter
@@ -30,15 +31,14 @@ def plan_for(folder: Path, writers: str) -> list[str]:
     return ["--plan", str(plan)]
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_pointers_stand_where_the_librarys_would(mpi: Mpi, writers: str, ranks: int, tmp_path: Path) -> None:
     """Random sequences with views, atomic mode, and types that are freed: each position, count and byte."""
     program = build("small_calls.c", mpi.cc)
-    for seed in range(1, 7):
+    for seed in range(1, 7 if os.environ.get("IOWEIR_TEST_ALL") else 3):
         said, files = [], []
         for way in ("library", "engine"):
             data = tmp_path / f"{way}.{seed}.data"
@@ -56,7 +56,6 @@ def test_pointers_stand_where_the_librarys_would(mpi: Mpi, writers: str, ranks: 
 
 
 @pytest.mark.one_of(4)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("layers", ["complete", "mpiio"])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -80,7 +79,6 @@ def ptrace(tmp_path: Path) -> None:
 
 @pytest.mark.one_of(2)
 @pytest.mark.usefixtures("ptrace")
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("writers", PLANS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
@@ -103,8 +101,7 @@ def test_a_small_call_makes_no_system_call_that_the_library_does_not_make(
     assert not after - before
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(4)
 @pytest.mark.usefixtures("ptrace")
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -126,6 +123,7 @@ def test_no_strategy_makes_more_system_calls_than_the_library(mpi: Mpi, rule: st
 
 
 # Not of logs with "sync" under MPICH: ranks meet there, as in ROMIO's own calls.
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("mpi", "rule"),
     [

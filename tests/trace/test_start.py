@@ -24,6 +24,7 @@ def mixed(mpi: Mpi, without: int, data: Path) -> list[str]:
     return words
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("without", [0, 2])
 def test_a_plan_needs_all_ranks(mpi: Mpi, without: int, data: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"

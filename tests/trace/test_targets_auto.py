@@ -41,7 +41,7 @@ def left_on_targets(folder: Path) -> list[list[str]]:
     return [sorted(path.name for path in (folder / "lab" / f"t{i}").iterdir()) for i in range(len(RATES))]
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_new_file_goes_to_the_good_targets_and_the_report_says_so(mpi: Mpi, tmp_path: Path) -> None:
     traced = job(mpi, tmp_path, "discard_ms = 20, window_ms = 80")
     said = [line for line in traced.report["messages"] if " chosen: " in line]
@@ -67,7 +67,7 @@ def test_a_new_file_goes_to_the_good_targets_and_the_report_says_so(mpi: Mpi, tm
     assert (tmp_path / "merged").read_bytes() == expected
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_ranks_that_are_killed_while_they_probe_leave_nothing(mpi: Mpi, tmp_path: Path) -> None:
     job(mpi, tmp_path, "window_ms = 60000", "timeout", "-s", "KILL", "6", code=None)
     assert left_on_targets(tmp_path) == [[], [], [], []]
@@ -77,7 +77,7 @@ def test_ranks_that_are_killed_while_they_probe_leave_nothing(mpi: Mpi, tmp_path
     assert (tmp_path / "lab" / "file").read_bytes() == b""
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_logs_lie_on_the_targets_of_the_rule_until_the_file_is_an_ordinary_one(mpi: Mpi, tmp_path: Path) -> None:
     targets = [tmp_path / f"t{i}" for i in range(4)]
     for target in targets:

@@ -20,7 +20,7 @@ RULES: Final = {
 }
 
 
-@pytest.mark.parametrize("mpi", MPIS, ids=str)
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_ranks_with_different_thread_levels_open_the_same_files(mpi: Mpi, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("\n".join(f'[[file]]\nmatch = "*.{ending}"\n{rule}\n' for ending, rule in RULES.items()))

@@ -47,7 +47,7 @@ def directories(folder: Path) -> list[Path]:
     return list(folder.glob(".ioweir-*"))
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mapping", MAPPINGS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_written_over_by_the_next_job_it_is_whole(mpi: Mpi, mapping: str, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_written_over_by_the_next_job_it_is_whole(mpi: Mpi, mapping: str, tmp_pa
     assert directories(tmp_path) == []
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mapping", MAPPINGS)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_job_that_begins_with_a_size_of_nothing_makes_it_whole(mpi: Mpi, mapping: str, tmp_path: Path) -> None:
@@ -79,6 +79,7 @@ def test_a_job_that_begins_with_a_size_of_nothing_makes_it_whole(mpi: Mpi, mappi
     assert (tmp_path / FILE).read_bytes() == bytes(100) + b"x" * 2900
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("mapping", MAPPINGS)
 def test_what_is_there_is_kept_by_wish(mapping: str, tmp_path: Path) -> None:
     job(MPIS[0], mapping, tmp_path, 0, BYTES, "d", "sync", "die", code=None)
@@ -92,6 +93,7 @@ def test_what_is_there_is_kept_by_wish(mapping: str, tmp_path: Path) -> None:
     assert text[: BYTES // 6] == b"d" * (BYTES // 6), "what rank 0 has synced"
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mapping", MAPPINGS)
 def test_a_copied_header_file_is_merged_and_the_original_keeps_its_bytes(mapping: str, tmp_path: Path) -> None:
     job(MPIS[0], mapping, tmp_path, 0, BYTES, "o")

@@ -69,8 +69,7 @@ EQUAL: Final = {
 """Ways of writing of which every byte can be compared, and how many there are in the end."""
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize("rule", ['writers = "everyone"', 'writers = "aggregators:2"\nbuffer = "16 KiB"'])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("way", EQUAL)
@@ -92,8 +91,7 @@ STRATEGIES: Final = {
 }
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.either_mpi
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("way", ["partly", "collective", "holes"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
@@ -102,7 +100,7 @@ def test_so_it_is_under_every_strategy(mpi: Mpi, strategy: str, way: str, tmp_pa
     assert traced.report["plan"]["verify"]["compared_bytes"] == EQUAL[way]
 
 
-@pytest.mark.either_mpi
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("rule", ['writers = "everyone"', 'writers = "aggregators:1"', STRATEGIES["behind"]])
 def test_a_full_disk_is_not_verified(mpi: Mpi, rule: str, small: Path, tmp_path: Path) -> None:
@@ -134,7 +132,6 @@ LEFT_OUT: Final[dict[str, tuple[str, str, int, int]]] = {
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("way", LEFT_OUT)
 def test_what_nobody_compares_is_named(mpi: Mpi, way: str, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import forked
 import pytest
 import zstandard
 from ioweir.base import locate
@@ -177,12 +178,12 @@ def run(
 ) -> Finished:
     """Run a command to its end, and end all that it started when it takes too long. `started` is called meanwhile."""
     words = [str(word) for word in command]
-    with subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        env=plain_environment(env), cwd=cwd, start_new_session=True,
-    ) as process:  # fmt: skip
+    environment = plain_environment(env)
+    by_python = started is not None or SANITIZER
+    with (forked.by_python if by_python else forked.begun)(words, environment, cwd) as process:
         try:
             if started is not None:
+                assert isinstance(process, subprocess.Popen)
                 started(process)
             out, err = process.communicate(timeout=timeout)
         except BaseException as problem:
@@ -197,6 +198,7 @@ def run(
             if isinstance(problem, subprocess.TimeoutExpired):
                 raise AssertionError(f"{' '.join(words)}: not done after {timeout} s\n{out}\n{err}\n{left}") from None
             raise
+    assert process.returncode is not None
     return Finished(process.returncode, out, err)
 
 

@@ -154,6 +154,9 @@ void hook_positions(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 /// Writes what waits for write-behind, then gives the file the length that a handle has said. True if there was one. Needs no other
 /// rank.
 bool settle_size(Engine& engine, FileState& file);
+/// In a call of all ranks of a handle that is the engine's, before the library's. One of its ranks may look at the file, or write all over it,
+/// before others are there. So what waits on any node is written, where the call `looks` at the file.
+void meet_settled(Engine& engine, Handle& handle, bool looks);
 /// The length alone.
 bool settle_length(Engine& engine, FileState& file);
 /// What the handle has said, if it still waits: the length, and that of the file as this rank sees it.

@@ -95,6 +95,9 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (decision.bytes % handle.view.etype_bytes != 0 && !may_be_a_part) return alone("a part of an etype");
     if (decision.bytes > 0 && decision.first_byte > handle.view_bytes - decision.bytes)
         return alone(handle.view_bytes == 0 ? "an empty filetype" : "a filetype whose tiles do not ascend");
+    // In a collective call no rank's bytes may suffer from it.
+    if (decision.bytes > 0 && !handle.view.has_places(decision.first_byte, decision.bytes))
+        return alone("behind the largest offset that there is");
     if (!descriptor_is_usable(engine, handle)) return alone("the engine's descriptor was closed by the program");
     return decision;
 }

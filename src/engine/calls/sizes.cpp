@@ -148,8 +148,16 @@ int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
 int hook_preallocate(MPI_File fh, MPI_Offset size) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
         return raise(fh, set_container_size(*engine(), *mapped, size, false));
-    settle(fh);
+    const std::shared_ptr<Handle> handle = engine()->find(fh);
+    if (handle && handle->engaged) meet_settled(*engine(), *handle, true);
     return engine()->below.File_preallocate(fh, size);
+}
+
+/// Collective. Libraries tell not all of the ranks that these have given different flags.
+bool is_on_any(const Handle& handle, bool mine) {
+    int any = mine ? 1 : 0;
+    if (handle.engaged && handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, handle.comm);
+    return any != 0;
 }
 
 int hook_set_atomicity(MPI_File fh, int flag) {
@@ -157,13 +165,15 @@ int hook_set_atomicity(MPI_File fh, int flag) {
         return set_container_atomicity(*engine(), *mapped, fh, flag);
     if (flag != 0) settle(fh);
     const int result = engine()->below.File_set_atomicity(fh, flag);
-    if (Handle* const handle = engine()->find_open(fh); result == MPI_SUCCESS && handle != nullptr) {
-        // Then all calls are the library's.
-        const bool was = handle->library_atomic.exchange(flag != 0);
-        if (flag != 0) give_pointer_back(*handle, fh);
-        if (flag == 0 && was && handle->engaged && handle->view_refusal.empty()) take_pointer(*handle, fh);
-        judge_lean(*engine(), *handle);
-    }
+    Handle* const handle = engine()->find_open(fh);
+    if (handle == nullptr) return result;
+    // Then all calls are the library's.
+    const bool was = handle->library_atomic;
+    const bool is = is_on_any(*handle, result == MPI_SUCCESS ? flag != 0 : was);
+    handle->library_atomic = is;
+    if (is) give_pointer_back(*handle, fh);
+    if (!is && was && handle->engaged && handle->view_refusal.empty()) take_pointer(*handle, fh);
+    judge_lean(*engine(), *handle);
     return result;
 }
 
@@ -185,6 +195,11 @@ int grow(Engine& engine, Handle& handle, std::int64_t bytes) {
 bool settle_size(Engine& engine, FileState& file) {
     drain_behind(file);
     return settle_length(engine, file);
+}
+
+void meet_settled(Engine& engine, Handle& handle, bool looks) {
+    if (looks) settle_size(engine, *handle.file);
+    if (handle.size > 1) PMPI_Barrier(handle.comm);
 }
 
 bool settle_length(Engine& engine, FileState& file) {

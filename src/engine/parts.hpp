@@ -1,6 +1,7 @@
 // The parts of the engine as they call each other. Every function here is entered from a hook (hooks.cpp) or from shut_down().
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -137,6 +138,9 @@ int set_position(Handle& handle, MPI_File fh, MPI_Offset etypes);
 /// From now on the engine has the pointer, which stands where the library's does, or the library has it.
 void take_pointer(Handle& handle, MPI_File fh);
 void give_pointer_back(Handle& handle, MPI_File fh);
+/// Held where the pointer is read and moved on, if `moves` and other threads may do so at the same time. Not over anything that waits for ranks.
+using PointerLock = std::unique_lock<std::recursive_mutex>;
+[[nodiscard]] PointerLock lock_pointer(Handle& handle, bool moves);
 /// Around a call of the library that moves its pointer: there it stands where the handle's does, and the handle's moves along.
 class LentPointer {
 public:
@@ -148,6 +152,7 @@ public:
 private:
     Handle& handle_;
     MPI_File fh_;
+    PointerLock guard_;
     bool lends_;
 };
 void hook_positions(const mpi::FileCalls& below, mpi::FileCalls& hooks);

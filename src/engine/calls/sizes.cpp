@@ -123,26 +123,35 @@ void settle(MPI_File fh) {
     if (handle && handle->file) settle_size(*engine(), *handle->file);
 }
 
+/// The engine's own pointer, by a distance or to a place. MPI error codes.
+int move_position(Handle& handle, MPI_File fh, MPI_Offset distance) {
+    const PointerLock guard = lock_pointer(handle, true);
+    MPI_Offset place = handle.own_pointer;
+    if (__builtin_add_overflow(place, distance, &place)) place = -1;
+    return set_position(handle, fh, place);
+}
+int put_position(Handle& handle, MPI_File fh, MPI_Offset etypes) {
+    const PointerLock guard = lock_pointer(handle, true);
+    return set_position(handle, fh, etypes);
+}
+
 int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh);
         mapped && mapped->container && whence == MPI_SEEK_END) {
         const std::int64_t bytes = container_size(*engine(), *mapped);
         if (bytes < 0) return raise(fh, MPI_ERR_IO);
         const MPI_Offset end = container_end(*mapped, bytes) + offset;
-        if (mapped->own_pointer >= 0) return raise(fh, set_position(*mapped, fh, end));
+        if (mapped->own_pointer >= 0) return raise(fh, put_position(*mapped, fh, end));
         return engine()->below.File_seek(fh, end, MPI_SEEK_SET);
     }
     Handle* const handle = engine()->find_open(fh);
     const bool owns = handle != nullptr && handle->own_pointer >= 0;
-    if (owns && (whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR)) {
-        MPI_Offset place = whence == MPI_SEEK_CUR ? handle->own_pointer.load() : 0;
-        if (__builtin_add_overflow(place, offset, &place)) place = -1;
-        return raise(fh, set_position(*handle, fh, place));
-    }
+    if (owns && whence == MPI_SEEK_SET) return raise(fh, put_position(*handle, fh, offset));
+    if (owns && whence == MPI_SEEK_CUR) return raise(fh, move_position(*handle, fh, offset));
     if (whence == MPI_SEEK_END) settle(fh);
-    const int result = engine()->below.File_seek(fh, offset, whence);
-    if (owns && result == MPI_SUCCESS) take_pointer(*handle, fh);
-    return result;
+    if (!owns) return engine()->below.File_seek(fh, offset, whence);
+    const LentPointer lent(*handle, fh, true);
+    return engine()->below.File_seek(fh, offset, whence);
 }
 
 int hook_preallocate(MPI_File fh, MPI_Offset size) {

@@ -222,6 +222,23 @@ FlatType spaced(std::int64_t length, std::int64_t stride) { return FlatTypeBuild
 
 FileView view_of(FlatType type) { return {0, 1, std::make_shared<const FlatType>(std::move(type))}; }
 
+TEST(View, HasNoPlacesBehindTheLargestOffset) {
+    constexpr std::int64_t half = std::int64_t{1} << 62;
+    FileView bytes = view_of(spaced(1, 1));
+    EXPECT_TRUE(bytes.has_places(INT64_MAX - 10, 10));
+    EXPECT_FALSE(bytes.has_places(INT64_MAX - 9, 10));
+    bytes.displacement = half;
+    EXPECT_TRUE(bytes.has_places(half - 11, 10));
+    EXPECT_FALSE(bytes.has_places(half, 10));
+    FileView rows = view_of(spaced(1, half / 2));
+    EXPECT_TRUE(rows.has_places(0, 4)) << "the last one lies at three quarters";
+    EXPECT_FALSE(rows.has_places(0, 5));
+    EXPECT_FALSE(rows.has_places(half, 1));
+    rows.displacement = half;
+    EXPECT_TRUE(rows.has_places(0, 2));
+    EXPECT_FALSE(rows.has_places(1, 2));
+}
+
 TEST(Direct, UsesAsFewOperationsAsItCan) {
     TemporaryFile file;
     storage::PosixBackend posix;

@@ -1,6 +1,7 @@
 // The parts of the engine as they call each other. Every function here is entered from a hook (hooks.cpp) or from shut_down().
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -137,6 +138,9 @@ int set_position(Handle& handle, MPI_File fh, MPI_Offset etypes);
 /// From now on the engine has the pointer, which stands where the library's does, or the library has it.
 void take_pointer(Handle& handle, MPI_File fh);
 void give_pointer_back(Handle& handle, MPI_File fh);
+/// Held where the pointer is read and moved on, if `moves` and other threads may do so at the same time. Not over anything that waits for ranks.
+using PointerLock = std::unique_lock<std::recursive_mutex>;
+[[nodiscard]] PointerLock lock_pointer(Handle& handle, bool moves);
 /// Around a call of the library that moves its pointer: there it stands where the handle's does, and the handle's moves along.
 class LentPointer {
 public:
@@ -148,12 +152,16 @@ public:
 private:
     Handle& handle_;
     MPI_File fh_;
+    PointerLock guard_;
     bool lends_;
 };
 void hook_positions(const mpi::FileCalls& below, mpi::FileCalls& hooks);
 /// Writes what waits for write-behind, then gives the file the length that a handle has said. True if there was one. Needs no other
 /// rank.
 bool settle_size(Engine& engine, FileState& file);
+/// In a call of all ranks of a handle that is the engine's, before the library's. One of its ranks may look at the file, or write all over it,
+/// before others are there. So what waits on any node is written, where the call `looks` at the file.
+void meet_settled(Engine& engine, Handle& handle, bool looks);
 /// The length alone.
 bool settle_length(Engine& engine, FileState& file);
 /// What the handle has said, if it still waits: the length, and that of the file as this rank sees it.

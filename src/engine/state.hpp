@@ -187,6 +187,7 @@ struct Handle {
     layout::FileView view;
     std::int64_t view_piece_bytes = INT64_MAX;  ///< least of all ranks: mean size of what lies together in the view
     std::atomic<std::int64_t> own_pointer{-1};  ///< in etypes; -1: the library's counts (position.cpp)
+    std::recursive_mutex pointer_lock;          ///< where several threads move it on; error handlers may seek
     bool library_sieves = false;                ///< agreed by all ranks, for the present view: see view.cpp
     std::int64_t view_bytes =
         INT64_MAX;             ///< of the view's data that can be followed; behind them tiles lie in each other

@@ -58,7 +58,34 @@ buffer = 4096
 
 const char* const strategies[] = {"one", "two", "all"};
 
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+/// How long the library finds this file in a collective call.
+std::string watched;
+std::int64_t found_bytes = -1;
+mpi::FileCalls real;
+
+void look() {
+    struct stat info{};
+    found_bytes = ::stat(watched.c_str(), &info) == 0 ? static_cast<std::int64_t>(info.st_size) : -1;
+}
+
+int preallocate(MPI_File file, MPI_Offset bytes) {
+    look();
+    return real.File_preallocate(file, bytes);
+}
+
+int seek_shared(MPI_File file, MPI_Offset offset, int whence) {
+    look();
+    return real.File_seek_shared(file, offset, whence);
+}
+
+void have_it_look(mpi::FileCalls& below) {
+    real = below;
+    below.File_preallocate = preallocate;
+    below.File_seek_shared = seek_shared;
+}
+
+[[maybe_unused]] const testing::Environment* const registered =
+    add_world(plan_text, WorldOptions{.change_library = have_it_look});
 
 std::string path_for(const char* strategy) { return world->directory + "/case." + strategy; }
 
@@ -289,6 +316,36 @@ TEST_F(EngineTest, NothingOnTheNodeSeesTheFileWithoutThem) {
     io.File_close(&file);
     ::unlink(path.c_str());
     PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// In both one rank looks at the file, and one of them writes all over it. Open MPI's does so before the others have come.
+TEST_F(EngineTest, CollectiveCallsOfTheLibraryFindTheBytesOfAllNodes) {
+    constexpr int bytes = 2000;
+    constexpr std::int64_t slow_ns = 50'000'000;
+    const std::string path = path_for("one");
+    const mpi::FileCalls& io = world->hooks;
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    const std::vector<unsigned char> data = data_of(world->rank, bytes);
+    watched = path;
+    world->backend.slow_down(world->rank == 0 ? "" : path, slow_ns);
+    const auto write_part = [&](int part) {
+        const MPI_Offset at = (MPI_Offset{part} * world->ranks + world->rank) * bytes;
+        EXPECT_EQ(io.File_write_at(file, at, data.data(), bytes, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        PMPI_Barrier(MPI_COMM_WORLD);
+    };
+    write_part(0);
+    EXPECT_EQ(io.File_preallocate(file, 1), MPI_SUCCESS);
+    EXPECT_EQ(found_bytes, std::int64_t{bytes} * world->ranks);
+    write_part(1);
+    EXPECT_EQ(io.File_seek_shared(file, 0, MPI_SEEK_END), MPI_SUCCESS);
+    EXPECT_EQ(found_bytes, std::int64_t{2} * bytes * world->ranks);
+    world->backend.slow_down("", 0);
+    EXPECT_EQ(io.File_close(&file), MPI_SUCCESS);
+    std::vector<unsigned char> expected = data_of_all(bytes);
+    const std::vector<unsigned char> once = expected;
+    expected.insert(expected.end(), once.begin(), once.end());
+    EXPECT_TRUE(contents(path) == expected);
+    remove(path);
 }
 
 TEST_F(EngineTest, FilesThatAreReadTooAreWrittenAtOnceUnlessThePlanSaysOtherwise) {

@@ -1,8 +1,11 @@
-// Ranks that do not have the same plan or environment, or not the same knowledge of a loop's files: they go one way all the same, and each byte arrives.
+// Ranks that do not have the same plan, environment or arguments, or not the same knowledge of a loop's files: they go one way all the same, and each
+// byte arrives.
 // Jobs that have met read their plans each for itself, and one file may lie on what ranks see as different file systems.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <string>
@@ -29,6 +32,18 @@ choose = "auto"
 [[file]]
 match = "*.verified"
 writers = "everyone"
+
+[[file]]
+match = "*.behind"
+writers = "behind:1"
+
+[[file]]
+match = "*.dealt"
+mapping = "subfiles:2"
+
+[[file]]
+match = "*.gathered"
+writers = "aggregators:1"
 )";
 
 /// The library takes so long that there is something to choose.
@@ -104,6 +119,57 @@ TEST_F(DifferingPlansTest, CompareNothingWhereNotAllVerify) {
     }
     const std::vector<unsigned char> found = contents(path);
     EXPECT_EQ(std::string(found.begin(), found.end()), ten_each());
+    remove(path);
+}
+
+/// MPICH lets no rank open such a file; Open MPI goes by each rank's own mode.
+TEST_F(DifferingPlansTest, LeaveFilesOfDifferentAccessModesToTheLibrary) {
+    constexpr int write = MPI_MODE_CREATE | MPI_MODE_WRONLY;
+    const struct {
+        const char* name;
+        int of_first, of_others;
+        bool differ;
+    } all[] = {{"file.behind", MPI_MODE_WRONLY, MPI_MODE_RDONLY, true},
+               {"file.dealt", write | MPI_MODE_DELETE_ON_CLOSE, write, true},
+               {"file.verified", write, MPI_MODE_WRONLY, false}};  // who makes it does not matter
+    for (const auto& one : all) {
+        SCOPED_TRACE(one.name);
+        const std::string path = world->path(one.name);
+        if (world->rank == 0) ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
+        PMPI_Barrier(MPI_COMM_WORLD);
+        MPI_File file = MPI_FILE_NULL;
+        const int code = world->engine.open(MPI_COMM_WORLD, path.c_str(), world->rank == 0 ? one.of_first : one.of_others,
+                                            MPI_INFO_NULL, &file);
+        if (on_any_rank(code != MPI_SUCCESS)) {
+            EXPECT_NE(code, MPI_SUCCESS) << "as in MPICH: no rank has it";
+            remove(path);
+            continue;
+        }
+        const std::string data(10, 'x');
+        if (world->rank == 0)
+            EXPECT_EQ(calls_.File_write_at(file, 0, data.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        world->notes.clear();
+        EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+        EXPECT_EQ(world->noted(format::NoteCode::passed_through, "different access modes"), one.differ);
+        if ((one.of_first & MPI_MODE_DELETE_ON_CLOSE) == 0)
+            EXPECT_EQ(contents(path), std::vector<unsigned char>(10, 'x'));
+        remove(path);
+    }
+}
+
+/// Libraries tell some ranks of it and not others.
+TEST_F(DifferingPlansTest, GoOneWayAfterDifferentFlagsOfAtomicMode) {
+    const std::string path = world->path("file.gathered");
+    MPI_File file = open(world->engine, path);
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    (void)calls_.File_set_atomicity(file, world->rank == 0 ? 1 : 0);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_set_atomicity(file, 0), MPI_SUCCESS);
+    write_ten(file);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    const std::vector<unsigned char> found = contents(path);
+    EXPECT_EQ(std::string(found.begin(), found.end()), ten_each());
+    EXPECT_EQ(world->did(&Did::exchanges), 1) << "the second time";
     remove(path);
 }
 

@@ -272,6 +272,23 @@ TEST_F(SizesTest, AnErrorOfGrowingIsToldToEveryRankAtClose) {
     remove(path_);
 }
 
+TEST_F(SizesTest, WhatCouldNotBeGrownAtCloseIsNotGrownLater) {
+    MPI_File file = waiting();
+    world->backend.arm({FaultKind::error, 1, EIO});
+    EXPECT_NE(calls_.File_close(&file), MPI_SUCCESS);
+    world->backend.arm({});
+    if (world->rank == 0) {
+        EXPECT_EQ(::truncate(path_.c_str(), 10), 0) << "as somebody else writes it anew";
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const std::string other_path = world->path("other.engine");
+    MPI_File other = open(world->engine, other_path);
+    EXPECT_EQ(calls_.File_close(&other), MPI_SUCCESS);
+    EXPECT_EQ(length(), 10);
+    remove(other_path);
+    remove(path_);
+}
+
 TEST_F(SizesTest, ADiskWithoutSpaceForTheLastBlockIsNoError) {
     MPI_File file = waiting();
     world->backend.arm({FaultKind::error, 1, ENOSPC});

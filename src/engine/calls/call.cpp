@@ -31,6 +31,7 @@ struct Decision {
     std::int64_t first_byte = 0;       ///< of the view's data
     std::int64_t position_etypes = 0;  ///< where an individual pointer stands
     bool refused = false;              ///< the library will refuse the call, and move nothing
+    bool moved_on = false;             ///< the individual pointer has been, so that no other thread's call has the same place
     Packing packing{};                 ///< without `type`
 };
 
@@ -81,6 +82,8 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (const std::string why = look_at_memory(engine, handle, call, decision); !why.empty()) return alone(why);
     const MPI_Count size = decision.packing.bytes;
     MPI_Offset position = call.offset;
+    const bool moves_on = !call.explicit_offset && engine.threaded && handle.own_pointer >= 0;
+    const auto guard = lock_pointer(handle, moves_on);
     // In a view without data the pointer stands still; ROMIO would divide by its size.
     if (!call.explicit_offset && handle.view_bytes == 0) position = 0;
     if (!call.explicit_offset && handle.view_bytes > 0 && position_of(handle, call.fh, position) != MPI_SUCCESS)
@@ -95,7 +98,13 @@ Decision decide(Engine& engine, Handle& handle, const Call& call) {
     if (decision.bytes % handle.view.etype_bytes != 0 && !may_be_a_part) return alone("a part of an etype");
     if (decision.bytes > 0 && decision.first_byte > handle.view_bytes - decision.bytes)
         return alone(handle.view_bytes == 0 ? "an empty filetype" : "a filetype whose tiles do not ascend");
+    // In a collective call no rank's bytes may suffer from it.
+    if (decision.bytes > 0 && !handle.view.has_places(decision.first_byte, decision.bytes))
+        return alone("behind the largest offset that there is");
     if (!descriptor_is_usable(engine, handle)) return alone("the engine's descriptor was closed by the program");
+    decision.moved_on = moves_on && handle.view_bytes > 0;
+    if (decision.moved_on)
+        set_position(handle, call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes);
     return decision;
 }
 
@@ -151,7 +160,7 @@ Outcome move_alone(Engine& engine, Handle& handle, const Call& call, const Decis
 
 /// Status, pointer, error handler.
 int finish(Handle& handle, const Call& call, const Decision& decision, const Outcome& outcome) {
-    if (!call.explicit_offset && handle.view_bytes > 0) {
+    if (!call.explicit_offset && handle.view_bytes > 0 && !decision.moved_on) {
         // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
         set_position(handle, call.fh, decision.position_etypes + decision.bytes / handle.view.etype_bytes);
     }
@@ -276,14 +285,16 @@ int transfer_decided(Engine& engine, Handle& handle, const Call& call, const Dec
     return finish(handle, call, decision, *outcome);
 }
 
+/// `moved_on`: as in the decision, also where it throws.
 int transfer_or_throw(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
-                      FunctionRef<int()> independent) {
+                      FunctionRef<int()> independent, bool& moved_on) {
     Decision decision;
     try {
         decision = decide(engine, handle, call);
     } catch (const std::bad_alloc&) {
         decision = alone("no memory");  // the others may count on this rank for an exchange
     }
+    moved_on = decision.moved_on;
     const auto by_engine = [&] { return transfer_decided(engine, handle, call, decision, same, independent); };
     if (decision.by == By::engine) {
         if (const auto done = take_turn_alone(engine, handle, call, decision.bytes, by_engine, same)) return *done;
@@ -334,13 +345,15 @@ bool descriptor_is_usable(Engine& engine, Handle& handle) {
 
 int transfer(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> same,
              FunctionRef<int()> independent) {
+    bool moved_on = false;
     try {
         if (const std::optional<int> done = move_one_piece(engine, handle, call)) return *done;
-        return transfer_or_throw(engine, handle, call, same, independent);
+        return transfer_or_throw(engine, handle, call, same, independent, moved_on);
     } catch (const std::bad_alloc&) {
-        // No exception may reach a C or Fortran program. This rank does without the engine; its pointer has not moved yet.
+        // No exception may reach a C or Fortran program. This rank does without the engine, unless the pointer has moved on: other threads' calls
+        // may lie behind it.
         if (engine.verify && call.direction == Direction::write) handle.left_out.add_without_memory(bytes_asked(call));
-        if (handle.container) return call.raises ? raise(call.fh, MPI_ERR_NO_MEM) : MPI_ERR_NO_MEM;
+        if (handle.container || moved_on) return call.raises ? raise(call.fh, MPI_ERR_NO_MEM) : MPI_ERR_NO_MEM;
         const LentPointer lent(handle, call.fh, !call.explicit_offset);
         return independent();
     }

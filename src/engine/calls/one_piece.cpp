@@ -162,15 +162,15 @@ std::optional<int> move_one_piece(Engine& engine, Handle& handle, const Call& ca
     const std::int64_t etypes = etype_bytes == 1 ? bytes : bytes / etype_bytes;
     if (etypes * etype_bytes != bytes || !descriptor_is_usable(engine, handle)) return {};
 
-    std::int64_t position = call.offset, first_byte = 0, place = 0;
+    std::int64_t position = call.offset, first_byte = 0;
+    PointerLock guard = lock_pointer(handle, !call.explicit_offset);
     if (!call.explicit_offset) position = handle.own_pointer.load(std::memory_order_relaxed);
-    do {
-        if (position < 0 || __builtin_mul_overflow(position, etype_bytes, &first_byte)) return {};
-        place = place_in_file(handle, first_byte, bytes);
-        if (place < 0) return {};
-        if (hands) break;
-        // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3). Another thread's call may have come between.
-    } while (!call.explicit_offset && !handle.own_pointer.compare_exchange_weak(position, position + etypes));
+    if (position < 0 || __builtin_mul_overflow(position, etype_bytes, &first_byte)) return {};
+    const std::int64_t place = place_in_file(handle, first_byte, bytes);
+    if (place < 0) return {};
+    // By the amount asked for, also at the end of the file (MPI 4.0, section 14.4.3).
+    if (!call.explicit_offset && !hands) handle.own_pointer.store(position + etypes, std::memory_order_relaxed);
+    if (guard.owns_lock()) guard.unlock();
 
     if (hands) {
         if (!handle.behind->queue->put_piece(call.buffer, bytes, place)) return {};

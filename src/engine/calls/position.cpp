@@ -39,8 +39,15 @@ void give_pointer_back(Handle& handle, MPI_File fh) {
     if (own >= 0) PMPI_File_seek(fh, own, MPI_SEEK_SET);
 }
 
+PointerLock lock_pointer(Handle& handle, bool moves) {
+    return moves && engine()->threaded ? PointerLock(handle.pointer_lock) : PointerLock();
+}
+
 LentPointer::LentPointer(Handle& handle, MPI_File fh, bool lends)
-    : handle_(handle), fh_(fh), lends_(lends && handle.own_pointer >= 0) {
+    : handle_(handle),
+      fh_(fh),
+      guard_(lock_pointer(handle, lends && handle.own_pointer >= 0)),
+      lends_(lends && handle.own_pointer >= 0) {
     if (lends_) PMPI_File_seek(fh, handle.own_pointer, MPI_SEEK_SET);
 }
 

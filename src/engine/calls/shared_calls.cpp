@@ -267,7 +267,7 @@ int hook_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
     Engine& the_engine = *engine();
     const std::shared_ptr<Handle> handle = the_engine.find(fh);
     if (handle && handle->container) return seek(the_engine, *handle, fh, offset, whence);
-    if (handle && handle->file && whence == MPI_SEEK_END) settle_size(the_engine, *handle->file);
+    if (handle && handle->engaged) meet_settled(the_engine, *handle, whence == MPI_SEEK_END);
     return the_engine.below.File_seek_shared(fh, offset, whence);
 }
 

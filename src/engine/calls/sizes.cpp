@@ -123,33 +123,50 @@ void settle(MPI_File fh) {
     if (handle && handle->file) settle_size(*engine(), *handle->file);
 }
 
+/// The engine's own pointer, by a distance or to a place. MPI error codes.
+int move_position(Handle& handle, MPI_File fh, MPI_Offset distance) {
+    const PointerLock guard = lock_pointer(handle, true);
+    MPI_Offset place = handle.own_pointer;
+    if (__builtin_add_overflow(place, distance, &place)) place = -1;
+    return set_position(handle, fh, place);
+}
+int put_position(Handle& handle, MPI_File fh, MPI_Offset etypes) {
+    const PointerLock guard = lock_pointer(handle, true);
+    return set_position(handle, fh, etypes);
+}
+
 int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh);
         mapped && mapped->container && whence == MPI_SEEK_END) {
         const std::int64_t bytes = container_size(*engine(), *mapped);
         if (bytes < 0) return raise(fh, MPI_ERR_IO);
         const MPI_Offset end = container_end(*mapped, bytes) + offset;
-        if (mapped->own_pointer >= 0) return raise(fh, set_position(*mapped, fh, end));
+        if (mapped->own_pointer >= 0) return raise(fh, put_position(*mapped, fh, end));
         return engine()->below.File_seek(fh, end, MPI_SEEK_SET);
     }
     Handle* const handle = engine()->find_open(fh);
     const bool owns = handle != nullptr && handle->own_pointer >= 0;
-    if (owns && (whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR)) {
-        MPI_Offset place = whence == MPI_SEEK_CUR ? handle->own_pointer.load() : 0;
-        if (__builtin_add_overflow(place, offset, &place)) place = -1;
-        return raise(fh, set_position(*handle, fh, place));
-    }
+    if (owns && whence == MPI_SEEK_SET) return raise(fh, put_position(*handle, fh, offset));
+    if (owns && whence == MPI_SEEK_CUR) return raise(fh, move_position(*handle, fh, offset));
     if (whence == MPI_SEEK_END) settle(fh);
-    const int result = engine()->below.File_seek(fh, offset, whence);
-    if (owns && result == MPI_SUCCESS) take_pointer(*handle, fh);
-    return result;
+    if (!owns) return engine()->below.File_seek(fh, offset, whence);
+    const LentPointer lent(*handle, fh, true);
+    return engine()->below.File_seek(fh, offset, whence);
 }
 
 int hook_preallocate(MPI_File fh, MPI_Offset size) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
         return raise(fh, set_container_size(*engine(), *mapped, size, false));
-    settle(fh);
+    const std::shared_ptr<Handle> handle = engine()->find(fh);
+    if (handle && handle->engaged) meet_settled(*engine(), *handle, true);
     return engine()->below.File_preallocate(fh, size);
+}
+
+/// Collective. Libraries tell not all of the ranks that these have given different flags.
+bool is_on_any(const Handle& handle, bool mine) {
+    int any = mine ? 1 : 0;
+    if (handle.engaged && handle.size > 1) PMPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, handle.comm);
+    return any != 0;
 }
 
 int hook_set_atomicity(MPI_File fh, int flag) {
@@ -157,13 +174,15 @@ int hook_set_atomicity(MPI_File fh, int flag) {
         return set_container_atomicity(*engine(), *mapped, fh, flag);
     if (flag != 0) settle(fh);
     const int result = engine()->below.File_set_atomicity(fh, flag);
-    if (Handle* const handle = engine()->find_open(fh); result == MPI_SUCCESS && handle != nullptr) {
-        // Then all calls are the library's.
-        const bool was = handle->library_atomic.exchange(flag != 0);
-        if (flag != 0) give_pointer_back(*handle, fh);
-        if (flag == 0 && was && handle->engaged && handle->view_refusal.empty()) take_pointer(*handle, fh);
-        judge_lean(*engine(), *handle);
-    }
+    Handle* const handle = engine()->find_open(fh);
+    if (handle == nullptr) return result;
+    // Then all calls are the library's.
+    const bool was = handle->library_atomic;
+    const bool is = is_on_any(*handle, result == MPI_SUCCESS ? flag != 0 : was);
+    handle->library_atomic = is;
+    if (is) give_pointer_back(*handle, fh);
+    if (!is && was && handle->engaged && handle->view_refusal.empty()) take_pointer(*handle, fh);
+    judge_lean(*engine(), *handle);
     return result;
 }
 
@@ -185,6 +204,11 @@ int grow(Engine& engine, Handle& handle, std::int64_t bytes) {
 bool settle_size(Engine& engine, FileState& file) {
     drain_behind(file);
     return settle_length(engine, file);
+}
+
+void meet_settled(Engine& engine, Handle& handle, bool looks) {
+    if (looks) settle_size(engine, *handle.file);
+    if (handle.size > 1) PMPI_Barrier(handle.comm);
 }
 
 bool settle_length(Engine& engine, FileState& file) {

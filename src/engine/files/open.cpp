@@ -126,11 +126,34 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
     return storage::why_not_coherent(opened.descriptor.number);
 }
 
+/// What a rank says of its own open.
+struct Said {
+    bool wants = false;
+    std::int64_t rule = -1;  ///< see Engine::rule_digests
+    int access_mode = 0;
+    bool opened = false;  ///< by the MPI library
+    bool stale = false;   ///< what it has opened is not what rank 0 has found
+    bool is_header_file = false;
+    bool may_repeat = false;  ///< all of it, if it has to
+    bool takes_turns = false;
+    bool verifies = false;
+};
+
+/// By what of the access mode ranks would go different ways. Open MPI's ranks may have different ones, against the standard. Who makes the file
+/// is not in it: a program may have one rank do so.
+std::int64_t ways_of(int access_mode) {
+    return access_mode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL | MPI_MODE_APPEND |
+                          MPI_MODE_DELETE_ON_CLOSE);
+}
+
 struct Agreement {
     bool engaged = false;
+    bool same_modes = true;
     bool same_rule = false;
     bool same_hints = false;
-    bool again = false;  ///< somebody has put another file there meanwhile: all have opened it, and not all the same
+    /// Somebody has put another file there meanwhile: all have opened it, and not all the same.
+    bool again = false;
+    bool may_repeat = false;  ///< all ranks
     bool takes_turns = false;
     bool one_thread = false;
     bool verifies = false;
@@ -140,25 +163,27 @@ struct Agreement {
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
-/// `rule`: see Engine::rule_digests. `opened`: by the MPI library. `stale`: what it has opened is not what rank 0 has found.
-Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t rule, bool opened, bool stale,
-                bool is_header_file, bool takes_turns, bool verifies, const SeriesWords& series) {
+Agreement agree(MPI_Comm comm, const Handle& handle, const Said& said, const SeriesWords& series) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
-    constexpr std::size_t own = 12;
-    std::array<std::int64_t, own + SeriesWords::count> mine{wants ? 1 : 0,
+    const std::int64_t modes = ways_of(said.access_mode);
+    constexpr std::size_t own = 15;
+    std::array<std::int64_t, own + SeriesWords::count> mine{said.wants ? 1 : 0,
                                                             inode,
                                                             ~inode,
-                                                            rule,
-                                                            ~rule,
+                                                            said.rule,
+                                                            ~said.rule,
                                                             way,
                                                             ~way,
-                                                            opened ? 1 : 0,
-                                                            stale ? 0 : 1,
-                                                            takes_turns ? 1 : 0,
+                                                            said.opened ? 1 : 0,
+                                                            said.stale ? 0 : 1,
+                                                            said.takes_turns ? 1 : 0,
                                                             ProcessGroups::has_one_thread() ? 1 : 0,
-                                                            verifies ? 1 : 0};  // min(~x) == ~max(x)
+                                                            said.verifies ? 1 : 0,
+                                                            modes,
+                                                            ~modes,
+                                                            said.may_repeat ? 1 : 0};  // min(~x) == ~max(x)
     std::copy(series.words.begin(), series.words.end(), mine.begin() + own);
     std::array<std::int64_t, own + SeriesWords::count> least{};
     if (PMPI_Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT64_T, MPI_MIN, comm) !=
@@ -166,17 +191,18 @@ Agreement agree(MPI_Comm comm, const Handle& handle, bool wants, std::int64_t ru
         return {};
     }
     const bool same_file = least[1] == ~least[2];
-    const bool again = least[7] == 1 && (least[8] == 0 || (is_header_file && !same_file));
-    const bool same_rule = least[3] == ~least[4];
-    Agreement agreed{least[0] == 1 && same_file && (same_rule || is_header_file) && !again,
-                     same_rule,
-                     least[5] == ~least[6],
-                     again,
-                     least[9] == 1,
-                     least[10] == 1,
-                     least[11] == 1,
-                     least[7] == 1,
-                     {}};
+    Agreement agreed;
+    agreed.same_rule = least[3] == ~least[4];
+    agreed.same_hints = least[5] == ~least[6];
+    agreed.same_modes = least[12] == ~least[13];
+    agreed.opened = least[7] == 1;
+    agreed.again = agreed.opened && (least[8] == 0 || (said.is_header_file && !same_file));
+    agreed.may_repeat = least[14] == 1;
+    agreed.takes_turns = least[9] == 1;
+    agreed.one_thread = least[10] == 1;
+    agreed.verifies = least[11] == 1;
+    agreed.engaged = least[0] == 1 && same_file && agreed.same_modes && (agreed.same_rule || said.is_header_file) &&
+                     !agreed.again;
     std::copy(least.begin() + own, least.end(), agreed.series.words.begin());
     return agreed;
 }
@@ -318,9 +344,10 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
     const std::int64_t rule = rule_line < 0 ? -1 : engine.rule_digests[static_cast<std::size_t>(rule_line)];
-    const Agreement agreement = agree(comm, *handle, wants, rule, result == MPI_SUCCESS, stale, is_header_file,
-                                      may_take_turns(engine), engine.verify, words_of(engine, candidate.series.get()));
-    if (agreement.again && may_repeat) return leave_open(engine, *handle, fh);
+    const Said said{wants,      rule, amode, result == MPI_SUCCESS, stale, is_header_file,
+                    may_repeat, may_take_turns(engine), engine.verify};
+    const Agreement agreement = agree(comm, *handle, said, words_of(engine, candidate.series.get()));
+    if (agreement.again && agreement.may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)
         handle->choosing = begin_choosing(engine, candidate.series, agreement.series, agreement.engaged);
     handle->one_thread = agreement.one_thread;
@@ -348,7 +375,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
         }
         handle->defers_set_size = candidate.rule != nullptr && candidate.rule->defers_set_size;
         const int failure = engage(engine, *handle, comm, amode, found, candidate.rule);
-        if (failure == open_again && may_repeat) return leave_open(engine, *handle, fh);
+        if (failure == open_again && agreement.may_repeat) return leave_open(engine, *handle, fh);
         if (failure != MPI_SUCCESS) return give_up(engine, *handle, fh, failure == open_again ? MPI_ERR_IO : failure);
         if (handle->container) stop_choosing(*handle, "its bytes lie in several files");
         // With MPI_MODE_APPEND the library's pointer stands at the end of the header file.
@@ -360,7 +387,8 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
             candidate.rule->choosing == policy::Choosing::no)
             begin_turns(engine, *handle, rule_line);
     } else if (handle->refusal.empty()) {
-        handle->refusal = "not possible on another rank";
+        handle->refusal =
+            agreement.same_modes ? "not possible on another rank" : "its ranks have given different access modes";
     }
     if (found.kind != Found::Kind::ordinary && !handle->engaged && result == MPI_SUCCESS) {
         note(engine, format::NoteCode::message, handle->path, 0,
@@ -411,6 +439,7 @@ int close_file(Engine& engine, MPI_File* fh) {
         if (handle->split.kind != SplitCollective::Kind::none) owe_error(*handle, handle->split.result);  // never ended
         leave_container(engine, *handle);
         others = raise(*fh, agree_on_errors(engine, *handle));
+        forget_size(*handle);  // where the file could not be made so long, nobody does it later
         const int ended = raise(*fh, end_container(engine, *handle));
         if (others == MPI_SUCCESS) others = ended;
     }

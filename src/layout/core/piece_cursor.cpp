@@ -108,4 +108,18 @@ std::int64_t data_before(const FlatType& ascending, std::int64_t origin, std::in
     return instances * ascending.size + block.bytes_before + nest_bytes_before(ascending, block, within);
 }
 
+bool FileView::has_places(std::int64_t first_byte, std::int64_t bytes) const {
+    const FlatType& type = *filetype;
+    std::int64_t end = 0;  // of the data, or of the last instance that has some
+    if (__builtin_add_overflow(first_byte, bytes, &end)) return false;
+    if (!type.contiguous) {
+        if (type.size == 0) return bytes == 0;
+        const std::int64_t last = std::max<std::int64_t>(end - 1, 0) / type.size;
+        if (__builtin_mul_overflow(last, type.extent, &end) || __builtin_add_overflow(end, type.bounds.length, &end))
+            return false;
+    }
+    return !__builtin_add_overflow(end, type.bounds.offset, &end) &&
+           !__builtin_add_overflow(end, displacement, &end);
+}
+
 }  // namespace ioweir::layout

@@ -74,6 +74,8 @@ struct FileView {
     [[nodiscard]] PieceCursor pieces(std::int64_t first_byte, std::int64_t bytes) const {
         return {*filetype, displacement, first_byte, bytes};
     }
+    /// Do they lie before the largest offset that there is? Else pieces() would come back to the file's begin.
+    [[nodiscard]] bool has_places(std::int64_t first_byte, std::int64_t bytes) const;
     /// Bytes of the view's data that lie before a file offset; the view is ascending.
     [[nodiscard]] std::int64_t data_before(std::int64_t offset) const {
         return layout::data_before(*filetype, displacement, offset);

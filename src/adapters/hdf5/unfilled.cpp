@@ -11,19 +11,10 @@ constexpr std::int64_t most_blocks = 1 << 16;  // of all ranks and datasets, tha
 constexpr std::int64_t most_bytes = 4 << 20;   // of a dataset, that are filled at once
 constexpr std::int64_t least_bytes = 4 << 10;  // of a dataset, that are worth it
 
-/// H5Oget_info1_t begins so; the fields that are asked for are those.
-struct ObjectInfo {
-    unsigned long file;
-    Size address;
-    std::array<unsigned char, 496> others;
-};
-
 std::optional<Size> address_of(const Library& library, Id object) {
-    constexpr unsigned basic = 1;  // H5O_INFO_BASIC
-    ObjectInfo info{};
     const Quiet quiet(library);
-    if (library.H5Oget_info2(object, &info, basic) < 0) return std::nullopt;
-    return info.address;
+    const std::optional<ObjectPlace> place = place_of(library, object);
+    return place ? std::optional(place->address) : std::nullopt;
 }
 
 /// Elements lie in the dataset as they are, not elsewhere.

@@ -215,6 +215,18 @@ def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: 
     assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
+def test_ranks_may_name_different_variables_in_one_call(tmp_path: Path) -> None:
+    """Divided, whole, or none that there is: no rank waits for one that is elsewhere."""
+    expected = plain(tmp_path / "plain", 3, FILE, source="netcdf_apart.c")
+    assert "rank 2: -49 0 -50" in expected
+    divided = tmp_path / "divided"
+    traced = under(divided, 3, FILE, netcdf="subfiles = 2", source="netcdf_apart.c")
+    assert sorted(traced.out.splitlines()) == sorted(expected.splitlines())
+    assert files(divided) == sorted([FILE, *parts(2)])
+    run([*IOWEIR, "merge", FILE], cwd=divided).expect()
+    assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
+
+
 @pytest.mark.parametrize(("ranks", "subfiles"), [(4, 4), (5, 2)])
 def test_what_is_written_is_on_its_way_to_each_subfile(tmp_path: Path, ranks: int, subfiles: int) -> None:
     """One rank of each subfile and node begins its flush, so that no target waits for the program's sync."""

@@ -4,10 +4,13 @@
 
 enum { LENGTH = Z * Y * X };
 
-static const MPI_Offset nowhere[3] = {0, 0, 0}, everything[3] = {Z, Y, X}, nothing[3] = {0, 0, 0};
+static const MPI_Offset begin[3] = {0, 0, 0}, nothing[3] = {0, 0, 0}, cubes[3] = {Z, Y, X}, singles[1] = {1};
+static int single;
+
+static const MPI_Offset* all_of(int variable) { return variable == single ? singles : cubes; }
 
 int main(int argc, char** argv) {
-    int file, ids[4], cube, other, single, data[LENGTH], found[LENGTH];
+    int file, ids[4], cube, other, data[LENGTH], found[LENGTH];
     (void)argc;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -24,14 +27,15 @@ int main(int argc, char** argv) {
     for (int i = 0; i < LENGTH; ++i) data[i] = 1000 * rank + i;
 
     const int first[3] = {cube, single, 99}, then[3] = {single, other, cube}, last[3] = {other, cube, NC_GLOBAL};
-    const int wrote = ncmpi_put_vara_int_all(file, first[rank], nowhere, everything, data);
-    const int again = ncmpi_put_vara_int_all(file, then[rank], nowhere, rank == 2 ? nothing : everything, data);
+    const int wrote = ncmpi_put_vara_int_all(file, first[rank], begin, all_of(first[rank]), data);
+    const MPI_Offset* count = rank == 2 ? nothing : all_of(then[rank]);
+    const int again = ncmpi_put_vara_int_all(file, then[rank], begin, count, data);
     for (int i = 0; i < LENGTH; ++i) found[i] = -7;
-    const int got = ncmpi_get_vara_int_all(file, last[rank], nowhere, everything, found);
+    const int got = ncmpi_get_vara_int_all(file, last[rank], begin, all_of(last[rank]), found);
     printf("rank %d: %d %d %d, %d to %d\n", rank, wrote, again, got, found[0], found[LENGTH - 1]);
     /* And as all do it. */
     for (int i = 0; i < LENGTH; ++i) data[i] = i;
-    OK(ncmpi_put_vara_int_all(file, cube, nowhere, rank == 1 ? everything : nothing, data));
+    OK(ncmpi_put_vara_int_all(file, cube, begin, rank == 1 ? cubes : nothing, data));
     OK(ncmpi_close(file));
     MPI_Finalize();
     return 0;

@@ -56,7 +56,8 @@ struct DropPendingList {
 struct File {
     const Library* library = nullptr;
     Host host;
-    std::string path;
+    std::string path;            ///< as the program has named it
+    std::string folder;          ///< that the program was in then
     std::string header_path;     ///< of the file with the logical header, where it has a name; rank 0 removes it
     int header_descriptor = -1;  ///< else, in memory
     int mode = 0;                ///< as the program gave it
@@ -115,6 +116,9 @@ struct File {
 
 /// The least of the ranks' errors, on all of them: 0 where no rank has one. Collective.
 [[nodiscard]] int agree(const File& file, int error);
+
+/// The file's path as it is now: its name, or from the root where the program has gone to another folder since then.
+[[nodiscard]] std::string path_now(const File& file);
 
 /// Says it once on standard error, on rank 0, and in the trace.
 void complain(const File& file, const std::string& text);

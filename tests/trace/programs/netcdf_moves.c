@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const MPI_Offset begin[3] = {0, 0, 0}, count[3] = {rank == 0 ? Z : 0, Y, X};
     if (rank == 0 && mkdir(argv[1], 0755) != 0) MPI_Abort(MPI_COMM_WORLD, 5);
     MPI_Barrier(MPI_COMM_WORLD);
     go_to(argv[1]);
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
     OK(ncmpi_def_var(file, "cube", NC_INT, 3, ids, &cube));
     OK(ncmpi_enddef(file));
     for (int i = 0; i < LENGTH; ++i) data[i] = i;
-    OK(ncmpi_put_var_int_all(file, cube, data));
+    OK(ncmpi_put_vara_int_all(file, cube, begin, count, data));
     OK(ncmpi_close(file));
 
     /* And where it is opened again. */
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
     go_to("..");
     OK(ncmpi_get_var_int_all(file, cube, data));
     for (int i = 0; i < LENGTH; ++i) SAME(data[i], i, "what was read");
-    OK(ncmpi_put_var_int_all(file, cube, data));
+    OK(ncmpi_put_vara_int_all(file, cube, begin, count, data));
     OK(ncmpi_close(file));
     MPI_Finalize();
     return 0;

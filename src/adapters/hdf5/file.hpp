@@ -2,6 +2,8 @@
 // What does not live here: the table of such files (open_files.hpp).
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -28,6 +30,7 @@ struct File {
     std::uint32_t number = 0;  ///< the library's
     std::string path;          ///< as the program first named it
     std::string mark_path;     ///< the same from the root: a program may go to another folder while it is open
+    pid_t marker = 0;          ///< the process that has made the mark; 0: there is none
     std::string identity;      ///< the same for all its names, and for no other file that is open
     std::vector<unsigned long> openings;  ///< the library's numbers of it, guarded by OpenFiles
     bool parallel = false;     ///< opened through MPI-IO

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -99,7 +100,10 @@ std::shared_ptr<File> OpenFiles::add(const char* name, const std::shared_ptr<Fil
         if (same == nullptr) {
             all_.push_back(file);
             ++count_;
-            if (file->holds && file->rank == 0) wrong = make_mark(file->mark_path);
+            if (file->holds && file->rank == 0) {
+                wrong = make_mark(file->mark_path);
+                file->marker = ::getpid();
+            }
         }
         ++kept->opens;
         // It may have been without ids of its own.
@@ -165,11 +169,12 @@ void OpenFiles::remove(const std::shared_ptr<File>& file) {
     }
     --count_;
     if (file->lingers.exchange(false)) --lingering_;
-    // What was renamed while it is open, and what has its name since then, have one mark.
+    // A child's end is not its parent's. What was renamed while it is open, and what has its name since then, have one mark.
+    if (file->marker == 0 || file->marker != ::getpid()) return;
     const bool is_needed = std::any_of(all_.begin(), all_.end(), [&](const auto& other) {
-        return other->holds && other->rank == 0 && other->mark_path == file->mark_path;
+        return other->marker != 0 && other->mark_path == file->mark_path;
     });
-    if (file->holds && file->rank == 0 && !is_needed) remove_mark(file->mark_path);
+    if (!is_needed) remove_mark(file->mark_path);
 }
 
 }  // namespace ioweir::hdf5

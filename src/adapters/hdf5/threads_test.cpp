@@ -1,6 +1,8 @@
 // Threads that call HDF5 at the same time, as they may call one that is built thread-safe: the tables of the adapter, and the marks.
-// Here, too: files that names do not tell apart. The library is a stand-in that counts ids under a lock; real ones are in tests/trace/test_hdf5_objects.py.
+// Here, too: files that names do not tell apart, and children. The library is a stand-in that counts ids under a lock; real ones are in
+// tests/trace/test_hdf5_objects.py.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -315,6 +317,20 @@ TEST_F(Threads, FilesOfOneNameInTwoFoldersHaveAMarkEach) {
     EXPECT_TRUE(marked(paths[1]));  // for its dataset
     close("H5Dclose", dataset);
     EXPECT_FALSE(marked(paths[1]));
+}
+
+/// What is open goes on being open in the parent, whatever the child does at its end.
+TEST_F(Threads, AChildThatEndsLeavesTheMarkOfItsParent) {
+    const std::string path = folder() / "parent.h5";
+    const Id file = open(path);
+    const pid_t child = ::fork();
+    if (child == 0) std::exit(0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(marked(path));
+    close("H5Fclose", file);
+    EXPECT_FALSE(marked(path));
 }
 
 /// What is renamed while it is open stays what it is, and the file that gets its name is another one.

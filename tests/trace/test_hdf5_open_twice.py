@@ -53,3 +53,14 @@ def test_files_of_one_name_in_two_folders_are_two(tmp_path: Path, mpi: Mpi) -> N
     assert planned.notes().count("hdf5: fill: x was filled where nobody had written") == 2
     # Marks lie beside their files, wherever the program was when it closed them.
     assert not list(tmp_path.glob("**/*.ioweir-held"))
+
+
+@by_mpi
+def test_a_dataset_that_lies_in_a_mounted_file_is_filled_there(tmp_path: Path, mpi: Mpi) -> None:
+    without = run_with(mpi, 2, tmp_path / "without", None, "mounted", source="hdf5_open_apart.c")
+    planned = run_with(mpi, 2, tmp_path / "planned", TABLE, "mounted", source="hdf5_open_apart.c")
+    assert planned.traced.out.count("done") == 2
+    for name in ("file.h5", "file.h5.child.h5"):
+        same_content(without.path.with_name(name), planned.path.with_name(name))
+    # What lies in the file itself is filled later as ever.
+    assert "hdf5: fill: x was filled where nobody had written" in planned.notes()

@@ -92,6 +92,11 @@ void sum_up(const File& file, std::vector<std::int64_t>& values) {
         PMPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_SUM, file.comm);
 }
 
+/// Such as are filled at once.
+std::vector<Block> pieces_of(const Block& block, std::int64_t element_bytes) {
+    return cut(block, std::max<std::int64_t>(1, most_bytes / std::max<std::int64_t>(1, element_bytes)));
+}
+
 /// Writes the dataset's fill value to this rank's share of the pieces. True: it could.
 bool fill(const File& file, Id dataset, const std::vector<Block>& pieces) {
     const Library& library = *file.library;
@@ -171,6 +176,14 @@ void keep_unfilled(const File& file, const NewDataset& dataset, Id list) {
         library.H5Pfill_value_defined(list, &value) < 0 || value == fill_users || library.H5Pget_nfilters(list) > 0)
         return;
     library.H5Pset_fill_time(list, fill_never);
+}
+
+void fill_now(File& file, Id dataset, const NewDataset& about) {
+    const Quiet quiet(*file.library);
+    const Block whole{Shape(about.lengths.size()), about.lengths};
+    if (!fill(file, dataset, pieces_of(whole, about.element_bytes)))
+        file.refuse("fill: " + about.name + " could not be filled");
+    if (file.parallel && file.ranks > 1) PMPI_Barrier(file.comm);
 }
 
 void Unfilled::add(const Library& library, Id dataset, const NewDataset& about) {
@@ -295,8 +308,7 @@ void Unfilled::settle(File& file, Id place) {
         if (type > 0) library.H5Tclose(type);
         std::vector<Block> pieces;
         for (const Block& block : rest[i])
-            for (Block& piece : cut(block, std::max<std::int64_t>(1, most_bytes / std::max<std::int64_t>(1, bytes))))
-                pieces.push_back(std::move(piece));
+            for (Block& piece : pieces_of(block, bytes)) pieces.push_back(std::move(piece));
         if (dataset <= 0 || !fill(file, dataset, pieces))
             file.refuse("fill: " + datasets_[i].name + " could not be filled where nobody has written");
         if (dataset > 0) library.H5Dclose(dataset);

@@ -1,6 +1,7 @@
 /* hdf5_open_apart PATH CASE: what a name does not tell about HDF5 files that all ranks have open.
  * alone    rank 1 opens by itself what all have open, reads in it as all would do together, and closes it.
  * folders  all have two files of one name open, each named relative to the folder in which it was made.
+ * mounted  a dataset is made by way of a file in which another one is mounted, and lies in that one.
  */
 #include <hdf5.h>
 #include <mpi.h>
@@ -122,6 +123,24 @@ static void in_two_folders(const char* path) {
     MUST(H5Fclose(one));
 }
 
+static void made_in_mounted(const char* path) {
+    char other[4096];
+    snprintf(other, sizeof other, "%s.child.h5", path);
+    const hid_t file = made(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, all));
+    hid_t set = create_set(file, "x");
+    write_part(set, 0);
+    MUST(H5Dclose(set));
+    MUST(H5Gclose(made(H5Gcreate2(file, "point", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))));
+    const hid_t child = made(H5Fcreate(other, H5F_ACC_TRUNC, H5P_DEFAULT, all));
+    MUST(H5Fmount(file, "point", child, H5P_DEFAULT));
+    set = create_set(file, "point/y");
+    write_part(set, 7);
+    MUST(H5Dclose(set));
+    MUST(H5Funmount(file, "point"));
+    MUST(H5Fclose(child));
+    MUST(H5Fclose(file));
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -132,6 +151,7 @@ int main(int argc, char** argv) {
     MUST(H5Pset_dxpl_mpio(together, H5FD_MPIO_COLLECTIVE));
     if (strcmp(argv[2], "alone") == 0) opened_alone(argv[1]);
     if (strcmp(argv[2], "folders") == 0) in_two_folders(argv[1]);
+    if (strcmp(argv[2], "mounted") == 0) made_in_mounted(argv[1]);
     MUST(H5Pclose(together));
     MUST(H5Pclose(all));
     printf("done\n");

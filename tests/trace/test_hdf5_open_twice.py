@@ -64,3 +64,11 @@ def test_a_dataset_that_lies_in_a_mounted_file_is_filled_there(tmp_path: Path, m
         same_content(without.path.with_name(name), planned.path.with_name(name))
     # What lies in the file itself is filled later as ever.
     assert "hdf5: fill: x was filled where nobody had written" in planned.notes()
+
+
+@by_mpi
+def test_selections_that_were_moved_are_where_they_were_moved_to(tmp_path: Path, mpi: Mpi) -> None:
+    without = run_with(mpi, 2, tmp_path / "without", None, "shifted", source="hdf5_open_apart.c")
+    planned = run_with(mpi, 2, tmp_path / "planned", 'fill = "never"', "shifted", source="hdf5_open_apart.c")
+    assert planned.notes().count("hdf5: fill: block was filled where nobody had written") == 1
+    same_content(without.path, planned.path)

@@ -36,6 +36,23 @@ std::string why_not_later(const Library& library, const NewDataset& dataset) {
     return "";
 }
 
+/// Lists of blocks and points leave out where H5Soffset_simple has moved the selection, its bounds do not, and nothing else
+/// tells. Example: blocks from 0 on of a selection with bounds from 8 on are moved by 8. False: there are no bounds.
+bool move_by_offset(const Library& library, Id space, std::size_t dimensions, std::size_t numbers,
+                    std::vector<Size>& list) {
+    std::array<Size, most_dimensions> first{};
+    std::array<Size, most_dimensions> last{};
+    if (list.empty()) return true;
+    if (library.H5Sget_select_bounds(space, first.data(), last.data()) < 0) return false;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        Size least = list[d];
+        for (std::size_t i = d; i < list.size(); i += numbers) least = std::min(least, list[i]);
+        // Corners of a block are as many numbers apart as there are dimensions.
+        for (std::size_t i = d; i < list.size(); i += dimensions) list[i] += first[d] - least;
+    }
+    return true;
+}
+
 /// The blocks of a selection; nothing: they cannot be told, or are too many.
 std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, const Shape& dataset) {
     const auto dimensions = dataset.size();
@@ -55,7 +72,7 @@ std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, co
     const int code = count == 0 ? 0
                      : points   ? library.H5Sget_select_elem_pointlist(space, 0, static_cast<Size>(count), list.data())
                               : library.H5Sget_select_hyper_blocklist(space, 0, static_cast<Size>(count), list.data());
-    if (code < 0) return std::nullopt;
+    if (code < 0 || !move_by_offset(library, space, dimensions, numbers, list)) return std::nullopt;
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < list.size(); i += numbers) {
         Block block{Shape(dimensions), Shape(dimensions)};

@@ -1,6 +1,7 @@
-/* hdf5_open_apart PATH CASE: what a name does not tell about HDF5 files that all ranks have open.
+/* hdf5_open_apart PATH CASE: what a name does not tell about HDF5 files that all ranks have open, and a list not about elements.
  * alone    rank 1 opens by itself what all have open, reads in it as all would do together, and closes it.
  * folders  all have two files of one name open, each named relative to the folder in which it was made.
+ * shifted  ranks write to elements that they have selected elsewhere and moved (H5Soffset_simple).
  * mounted  a dataset is made by way of a file in which another one is mounted, and lies in that one.
  */
 #include <hdf5.h>
@@ -141,6 +142,31 @@ static void made_in_mounted(const char* path) {
     MUST(H5Fclose(file));
 }
 
+static void moved_selections(const char* path) {
+    int values[PART];
+    const hssize_t offset = PART * (hssize_t)rank;
+    const hsize_t count = PART;
+    hsize_t points[PART], start = 0;
+    const hid_t file = made(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, all)), memory = made(H5Screate_simple(1, &count, NULL));
+    for (int i = 0; i < PART; ++i) {
+        values[i] = PART * rank + i;
+        points[i] = (hsize_t)i;
+    }
+    for (int by_points = 0; by_points < 2; ++by_points) {
+        const hid_t set = create_set(file, by_points ? "points" : "block"), space = made(H5Dget_space(set));
+        if (by_points)
+            MUST(H5Sselect_elements(space, H5S_SELECT_SET, PART, points));
+        else
+            MUST(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL));
+        MUST(H5Soffset_simple(space, &offset));
+        MUST(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, values));
+        MUST(H5Sclose(space));
+        MUST(H5Dclose(set));
+    }
+    MUST(H5Sclose(memory));
+    MUST(H5Fclose(file));
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -151,6 +177,7 @@ int main(int argc, char** argv) {
     MUST(H5Pset_dxpl_mpio(together, H5FD_MPIO_COLLECTIVE));
     if (strcmp(argv[2], "alone") == 0) opened_alone(argv[1]);
     if (strcmp(argv[2], "folders") == 0) in_two_folders(argv[1]);
+    if (strcmp(argv[2], "shifted") == 0) moved_selections(argv[1]);
     if (strcmp(argv[2], "mounted") == 0) made_in_mounted(argv[1]);
     MUST(H5Pclose(together));
     MUST(H5Pclose(all));

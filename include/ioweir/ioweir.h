@@ -38,7 +38,7 @@ enum { IOWEIR_FLOAT64 = 1, IOWEIR_INT32 = 2 };
 enum { IOWEIR_NO_PART = -1 };
 
 /* Collective over `comm`, which is duplicated. Begins set `base`-dat.`step`.
- * base, step, files, n_fields, fields: the same on all ranks. base: a path; its directory must be there.
+ * base, step, files, n_fields, fields: the same on all ranks (else IOWEIR_ERR_ARGUMENT; names of the same folder may differ). base: a path; its directory must be there.
  * parts: how many this rank has, 0 or more; parts are numbered through from 1, those of rank 0 first.
  * files: from 1 to the number of ranks; 0: one for each 64 ranks. Ranks are dealt over files as level as can be. PHASTA's own library reads the set if every rank has as
  *   many parts and the number of ranks is a multiple of that of files.

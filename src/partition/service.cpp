@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/checksum.hpp"
 #include "ioweir/ioweir.h"
 #include "mpi/node_leaders.hpp"
 #include "partition/delegate.hpp"
@@ -35,6 +36,25 @@ std::optional<Failure> why_no_threads() {
                                                             : "MPI_THREAD_SERIALIZED";
     return argument("delegates as threads need MPI_THREAD_MULTIPLE", std::string("MPI gave ") + name,
                     "ask MPI_Init_thread() for it, or give ranks up: ioweir_delegates = ranks");
+}
+
+/// What a worker brings to the beginning of a set.
+struct Brought {
+    std::int64_t parts = 0;
+    std::int64_t set = 0;  ///< of what has to be the same
+};
+
+std::vector<Brought> brought_by_all(MPI_Comm workers, Wanted wanted, const Options& options) {
+    int ranks = 1;
+    MPI_Comm_size(workers, &ranks);
+    Brought mine;
+    mine.parts = std::exchange(wanted.parts, 0);
+    wanted.base.clear();  // ranks may have other names of one folder
+    const std::string text = to_text(SetText{std::move(wanted), options, {}});
+    mine.set = static_cast<std::int64_t>(checksum(text.data(), text.size()));
+    std::vector<Brought> all(static_cast<std::size_t>(ranks));
+    MPI_Allgather(&mine, 2, MPI_INT64_T, all.data(), 2, MPI_INT64_T, workers);
+    return all;
 }
 
 }  // namespace
@@ -169,11 +189,18 @@ std::optional<Failure> HandedSet::create(Service& service, const Wanted& wanted,
         failure = argument("a set that is too long to describe", std::to_string(text.size()) + " bytes",
                            "make ioweir_worker_memory larger");
     if ((failure = agree(service.workers(), failure))) return failure;
+    const std::vector<Brought> all = brought_by_all(service.workers(), mine, options);
+    int rank = 0;
+    MPI_Comm_rank(service.workers(), &rank);
+    const auto me = static_cast<std::size_t>(rank);
+    if (std::any_of(all.begin(), all.end(), [&](const Brought& one) { return one.set != all[me].set; }))
+        return argument("workers want to hand over different sets together", mine.base,
+                        std::string(sameness) + ", and the same keys of ioweir");
     std::unique_ptr<HandedSet> set(new HandedSet(service, mine));
-    std::int64_t through = mine.parts;
-    MPI_Scan(&mine.parts, &through, 1, MPI_INT64_T, MPI_SUM, service.workers());
-    MPI_Allreduce(&mine.parts, &set->all_parts_, 1, MPI_INT64_T, MPI_SUM, service.workers());
-    set->first_part_ = through - mine.parts;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (i < me) set->first_part_ += all[i].parts;
+        set->all_parts_ += all[i].parts;
+    }
     set->number_ = service.begin_set();
     set->begin_blocks();
     Wire wire;

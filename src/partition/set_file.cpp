@@ -14,7 +14,7 @@ namespace {
 
 /// What a rank brings to the beginning of a set.
 struct Offer {
-    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0, keeps_comms = 0, way = 0;
+    std::int64_t parts = 0, failed = 0, may_be_direct = 0, has_comms = 0, keeps_comms = 0, way = 0, what = 0;
 };
 constexpr int offer_words = sizeof(Offer) / sizeof(std::int64_t);
 
@@ -27,6 +27,13 @@ std::int64_t digest_of(const Options& options) {
                                             options.replaces ? 1 : 0,
                                             options.durable ? 1 : 0};
     return static_cast<std::int64_t>(checksum(words.data(), sizeof words));
+}
+
+/// Of what names a set's files and fields, which blocks are found by. Not of its base: ranks may have other names of one folder.
+std::int64_t digest_of(const Wanted& wanted) {
+    std::string text = std::to_string(wanted.step) + " " + std::to_string(wanted.files);
+    for (const std::string& field : wanted.fields) text += "\n" + field;
+    return static_cast<std::int64_t>(checksum(text.data(), text.size()));
 }
 
 /// What rank 0 says of the place that it has made for a set.
@@ -60,7 +67,8 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     MPI_Comm_size(comm, &ranks);
     if (!mine) mine = check_fields(wanted.fields);
     Offer offer{wanted.parts,      0, 0, SetComms::has_kept(comm) ? 1 : 0, SetComms::would_keep(comm) ? 1 : 0,
-                digest_of(options)};
+                digest_of(options),
+                digest_of(wanted)};
     if (!mine && (options.calls == WriteCalls::direct || options.calls == WriteCalls::automatic)) {
         const std::string refusal = why_not_direct(directory_of(wanted.base));
         if (options.calls == WriteCalls::direct && !refusal.empty())
@@ -77,6 +85,8 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     if (std::any_of(offers.begin(), offers.end(), [&](const Offer& one) { return one.way != offer.way; }))
         return argument("ranks want to write one set in different ways", wanted.base,
                         "give all ranks an MPI_Info with the same keys of ioweir; only ioweir_buffer may differ");
+    if (std::any_of(offers.begin(), offers.end(), [&](const Offer& one) { return one.what != offer.what; }))
+        return argument("ranks want to write different sets together", wanted.base, sameness);
     std::vector<std::int64_t> parts(offers.size());
     std::transform(offers.begin(), offers.end(), parts.begin(), [](const Offer& one) { return one.parts; });
     auto shape = Shape::make(parts, wanted.files == 0 ? ceil_divide(std::int64_t{ranks}, 64) : wanted.files);

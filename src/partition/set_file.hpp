@@ -32,6 +32,9 @@ struct Wanted {
     std::vector<std::string> fields;
 };
 
+/// What all ranks of a set give alike, as a remedy where they do not.
+inline constexpr const char* sameness = "give all ranks the same step, number of files, and fields in the same order";
+
 /// Can a set have these fields?
 [[nodiscard]] std::optional<Failure> check_fields(const std::vector<std::string>& fields);
 

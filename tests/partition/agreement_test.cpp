@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../mpi_cases/ranks.hpp"
 #include "base/testing.hpp"
@@ -75,6 +76,24 @@ TEST(Agreement, ASetIsNotWrittenInDifferentWays) {
         EXPECT_EQ(failure->code, IOWEIR_ERR_ARGUMENT);
         EXPECT_FALSE(set);
         if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    }
+}
+
+/// Blocks would be found under other fields' names, or ranks would wait for each other.
+TEST(Agreement, RanksDoNotWriteDifferentSetsTogether) {
+    const Ranks ranks;
+    if (ranks.all == 1) GTEST_SKIP() << "one rank is of one mind";
+    const TemporaryFolder folder;
+    const std::vector<std::string> fields{"p", "u"};
+    for (const Wanted& other : {Wanted{"", 2, 1, 1, fields}, Wanted{"", 1, 1, ranks.all, fields},
+                                Wanted{"", 1, 1, 1, {"u", "p"}}, Wanted{"", 1, 1, 1, {"p", "u", "v"}}}) {
+        Wanted wanted = ranks.mine == 1 ? other : Wanted{"", 1, 1, 1, fields};
+        wanted.base = folder.file("set");  // where it lies, each rank says by itself
+        std::unique_ptr<WriteSet> set;
+        const auto failure = WriteSet::create(MPI_COMM_WORLD, wanted, MPI_INFO_NULL, set);
+        ASSERT_TRUE(failure);
+        EXPECT_EQ(failure->code, IOWEIR_ERR_ARGUMENT);
+        EXPECT_FALSE(set);
     }
 }
 

@@ -150,5 +150,34 @@ TEST(Delegates, AreThoseThatAllRanksWant) {
     EXPECT_EQ(failure->code, IOWEIR_ERR_ARGUMENT);
 }
 
+/// A delegate would put blocks under other fields' names, or behind its tables.
+TEST(Delegates, TakeNoSetThatWorkersBeginDifferently) {
+    const auto [rank, ranks] = cases::Ranks();
+    if (ranks < 3) GTEST_SKIP() << "there is one worker only";
+    const std::string folder = shared_folder();
+    std::unique_ptr<Service> service;
+    ASSERT_FALSE(Service::split(MPI_COMM_WORLD, 1, MPI_INFO_NULL, service));
+    if (service->is_delegate()) {
+        service->serve();
+    } else {
+        int worker = 0;
+        MPI_Comm_rank(service->workers(), &worker);
+        const std::vector<std::string> fields{"p", "u"};
+        for (const Wanted& other : {Wanted{"", 2, 1, 1, fields}, Wanted{"", 1, 1, 1, {"u", "p"}},
+                                    Wanted{"", 1, 1, 1, {"p", "u", "v"}}}) {
+            Wanted wanted = worker == 1 ? other : Wanted{"", 1, 1, 1, fields};
+            wanted.base = folder + "/set";
+            std::unique_ptr<HandedSet> set;
+            const auto failure = HandedSet::create(*service, wanted, MPI_INFO_NULL, set);
+            EXPECT_TRUE(failure && failure->code == IOWEIR_ERR_ARGUMENT);
+            EXPECT_FALSE(set);
+            if (set) set->abandon();
+        }
+        EXPECT_FALSE(service->leave());
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace ioweir::partition

@@ -201,6 +201,13 @@ def test_emptied_environment(place: Path) -> None:
     result.is_whole({"here": (2, 10), "after": (1, 4)})
 
 
+def test_paths_at_addresses_where_nothing_is(place: Path) -> None:
+    result = both(place, "nothing-there")
+    assert result.plain.code == 0
+    assert result.plain.out.count("Bad address") == 14
+    result.is_whole({"after": (1, 4)})
+
+
 # ------------------------------------------------------------------------------------------------ processes and threads
 
 

@@ -217,6 +217,30 @@ def test_ranks_with_very_different_shares(tmp_path: Path, ranks: int, subfiles: 
     assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
 
 
+def test_ranks_may_name_different_variables_in_one_call(tmp_path: Path) -> None:
+    """Divided, whole, or none that there is: no rank waits for one that is elsewhere."""
+    expected = plain(tmp_path / "plain", 3, FILE, source="netcdf_apart.c")
+    assert "rank 2: -49 0 -50" in expected
+    divided = tmp_path / "divided"
+    traced = under(divided, 3, FILE, netcdf="subfiles = 2", source="netcdf_apart.c")
+    assert sorted(traced.out.splitlines()) == sorted(expected.splitlines())
+    assert files(divided) == sorted([FILE, *parts(2)])
+    run([*IOWEIR, "merge", FILE], cwd=divided).expect()
+    assert (divided / FILE).read_bytes() == (tmp_path / "plain" / FILE).read_bytes()
+
+
+def test_a_program_may_go_to_another_folder(tmp_path: Path) -> None:
+    """Subfiles lie beside their master, which is found again to say that it is complete."""
+    plain(tmp_path / "plain", 2, "run", FILE, source="netcdf_moves.c")
+    divided = tmp_path / "divided"
+    assert "ioweir: " not in under(divided, 2, "run", FILE, netcdf="subfiles = 2", source="netcdf_moves.c").err
+    assert files(divided) == ["run"]
+    assert files(divided / "run") == sorted([FILE, *parts(2)])
+    assert run([*IOWEIR, "check", FILE], cwd=divided / "run").expect().out.startswith(f"{FILE}: whole")
+    run([*IOWEIR, "merge", FILE], cwd=divided / "run").expect()
+    assert (divided / "run" / FILE).read_bytes() == (tmp_path / "plain" / "run" / FILE).read_bytes()
+
+
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize(("ranks", "subfiles"), [(4, 4), (5, 2)])
 def test_what_is_written_is_on_its_way_to_each_subfile(tmp_path: Path, ranks: int, subfiles: int) -> None:

@@ -120,12 +120,20 @@ enum class Again { no, yes, in_other_ways };
 Again opened_before(const File& now, const File* before) {
     int same = MPI_UNEQUAL;
     if (before != nullptr && before->parallel && now.parallel) PMPI_Comm_compare(before->comm, now.comm, &same);
-    const bool in_the_same_way = before != nullptr && !before->set_aside && before->parallel == now.parallel &&
+    const bool in_the_same_way = before != nullptr && before->parallel == now.parallel &&
                                  (!now.parallel || same == MPI_CONGRUENT || same == MPI_IDENT);
     std::array<int, 2> ranks{before != nullptr ? 1 : 0, in_the_same_way ? 1 : 0};
     if (now.parallel) PMPI_Allreduce(MPI_IN_PLACE, ranks.data(), 2, MPI_INT, MPI_SUM, now.comm);
     if (ranks[0] == 0) return Again::no;
     return ranks[1] == (now.parallel ? now.ranks : 1) ? Again::yes : Again::in_other_ways;
+}
+
+/// Opens a file as the program wishes: calls about it are those of this opening alone, whatever other ranks have open.
+void open_apart(const Call& call, const char* path, const std::shared_ptr<File>& file, Word& result) {
+    release(*file);
+    file->set_aside = true;
+    result = same(call);
+    if (static_cast<Id>(result) >= 0) adapter->files.add(path, file, static_cast<Id>(result));
 }
 
 /// H5Fcreate (flags, creation, access), H5Fopen (flags, access).
@@ -138,14 +146,12 @@ bool open(const Call& call, bool create, Word& result) {
     const int access_at = create ? 3 : 2;
     const Id programs_access = argument<Id>(call, access_at);
     std::shared_ptr<File> file = new_file(*library, call.library, *rule, path, programs_access);
-    const std::shared_ptr<File> before = adapter->files.find(call.library, path, true);
+    const std::shared_ptr<File> before = adapter->files.find(call.library, path);
     const Again again = opened_before(*file, before.get());
     if (again == Again::in_other_ways) {
         file->refuse("the plan does not apply: some of the ranks have the file open already, in another way");
-        // Ranks that have not opened it now may be in calls about it together with this one: those go on as they were.
-        if (before != nullptr && before->ranks == 1) before->set_aside = true;
-        release(*file);
-        return false;
+        open_apart(call, path, file, result);
+        return true;
     }
     // A file that is open already is opened once more, with what the first open has found.
     const bool known = again == Again::yes;
@@ -188,7 +194,7 @@ bool open(const Call& call, bool create, Word& result) {
     const bool good = static_cast<Id>(result) >= 0;
     if (good) {
         if (!known) say_applied(*file, applied);
-        if (adapter->files.add(path, file) != file) release(*file);
+        if (adapter->files.add(path, file, static_cast<Id>(result)) != file) release(*file);
     } else {
         failed.keep_errors();
         if (!known) release(*file);

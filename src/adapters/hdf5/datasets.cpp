@@ -118,6 +118,13 @@ Shape learned_shape(const File& file, Lessons& lessons, const Wanted& wanted, bo
     return learned.shape;
 }
 
+/// Has the name of a new dataset led to another file than its place lies in, one that is mounted there or linked to?
+bool lies_elsewhere(const Library& library, Id place, Id dataset) {
+    const Quiet quiet(library);
+    const auto of_place = place_of(library, place), of_dataset = place_of(library, dataset);
+    return of_place && of_dataset && of_place->opening != of_dataset->opening;
+}
+
 /// Gives the dataset chunks, if it may have them.
 void give_chunks(File& file, Lessons& lessons, const Wanted& wanted, Id list, Id type,
                  std::optional<Lessons::Key>& watched) {
@@ -220,7 +227,11 @@ Word create_dataset(File& file, Lessons& lessons, const CreateForm& form, const 
         failed.keep_errors();
         watched.reset();
     } else if (filling == Filling::later) {
-        file.unfilled->add(library, static_cast<Id>(result), about);
+        const auto made = static_cast<Id>(result);
+        if (lies_elsewhere(library, argument<Id>(call, 0), made))
+            fill_now(file, made, about);
+        else
+            file.unfilled->add(library, made, about);
     }
     return result;
 }

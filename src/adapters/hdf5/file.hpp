@@ -2,6 +2,8 @@
 // What does not live here: the table of such files (open_files.hpp).
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -27,7 +29,10 @@ struct File {
     const policy::FileRule* rule = nullptr;
     std::uint32_t number = 0;  ///< the library's
     std::string path;          ///< as the program first named it
-    std::string real;          ///< the same for all its names
+    std::string mark_path;     ///< the same from the root: a program may go to another folder while it is open
+    pid_t marker = 0;          ///< the process that has made the mark; 0: there is none
+    std::string identity;      ///< the same for all its names, and for no other file that is open
+    std::vector<unsigned long> openings;  ///< the library's numbers of it, guarded by OpenFiles
     bool parallel = false;     ///< opened through MPI-IO
     std::atomic<bool> writable{false};
     MPI_Comm comm = MPI_Comm{};  ///< a duplicate of the program's, where it is parallel
@@ -40,7 +45,7 @@ struct File {
     int opens = 0;                                   ///< so often, guarded by OpenFiles
     std::atomic<bool> lingers{false};                ///< HDF5 has it open for objects alone
     std::atomic<std::int64_t> objects_left{0};       ///< then: as many, or more
-    std::atomic<bool> set_aside{false};              ///< some ranks have opened it in another way: nothing is changed
+    bool set_aside = false;  ///< other ranks have it open in another way than it was opened here: nothing is changed
     std::atomic<bool> holds{false};                  ///< metadata wait in memory
     std::atomic<std::int64_t> chunked{0};            ///< datasets that were given chunks
     std::atomic<std::int64_t> changed_transfers{0};  ///< of this rank, in another mode than the program's
@@ -93,6 +98,8 @@ void change_creation(File& file, Id creation, Id access, std::int64_t most_chunk
 /// Bytes of the program's own before a new file's first of HDF5's.
 Size user_block_of(const Library& library, Id creation);
 
+/// A file's path from the root, where its mark lies beside it.
+std::string path_from_root(const std::string& path);
 /// The file beside an HDF5 file that says that its metadata wait in memory. By rank 0 alone; what went wrong, or nothing.
 std::string make_mark(const std::string& path);
 void remove_mark(const std::string& path);

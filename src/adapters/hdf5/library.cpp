@@ -1,5 +1,6 @@
 #include "adapters/hdf5/library.hpp"
 
+#include <array>
 #include <cstring>
 
 namespace ioweir::hdf5 {
@@ -17,6 +18,13 @@ Id* find_class(const Library& library, const Finder& find, const char* name, con
     }
     return nullptr;
 }
+
+/// H5Oget_info1_t begins so; the fields that are asked for are those.
+struct ObjectInfo {
+    unsigned long file;
+    Size address;
+    std::array<unsigned char, 496> others;
+};
 
 }  // namespace
 
@@ -39,6 +47,13 @@ const char* fill(Library& library, const Finder& find) {
     library.dataset_create = find_class(library, find, "H5P_CLS_DATASET_CREATE_ID_g", "dataset create");
     library.dataset_transfer = find_class(library, find, "H5P_CLS_DATASET_XFER_ID_g", "data transfer");
     return nullptr;
+}
+
+std::optional<ObjectPlace> place_of(const Library& library, Id object) {
+    constexpr unsigned basic = 1;  // H5O_INFO_BASIC
+    ObjectInfo info{};
+    if (library.H5Oget_info2 == nullptr || library.H5Oget_info2(object, &info, basic) < 0) return std::nullopt;
+    return ObjectPlace{info.file, info.address};
 }
 
 Quiet::Quiet(const Library& library) : library_(library) {

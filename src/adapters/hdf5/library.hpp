@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "mpi/mpi.hpp"
@@ -200,6 +201,14 @@ struct Finder {
 
 /// Null, or the first thing that the library does not have.
 [[nodiscard]] const char* fill(Library& library, const Finder& find);
+
+/// Where an object lies, as the library has it open now.
+struct ObjectPlace {
+    unsigned long opening = 0;  ///< a number of its file; each file that the library opens for itself has another one
+    Size address = 0;           ///< of the object header in it
+};
+/// Of an object, or of a file's root. Nothing: the library does not tell. The caller is quiet.
+[[nodiscard]] std::optional<ObjectPlace> place_of(const Library& library, Id object);
 
 /// While it lives, failing calls print nothing; after it the error stack is empty, and who is told of errors is as the program has it, be that by
 /// H5Eset_auto2 or by H5Eset_auto1. Only before the library's own call.

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "adapters/hdf5/file.hpp"
 #include "base/guarded_files.hpp"
@@ -15,6 +17,12 @@ namespace {
 std::string mark_of(const std::string& path) { return path + ".ioweir-held"; }
 
 }  // namespace
+
+std::string path_from_root(const std::string& path) {
+    std::error_code unknown;
+    const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
+    return unknown ? path : whole.string();
+}
 
 std::string make_mark(const std::string& path) {
     const std::string mark = mark_of(path);

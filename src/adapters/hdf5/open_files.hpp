@@ -21,13 +21,12 @@ class OpenFiles {
 public:
     using Files = std::vector<std::shared_ptr<File>>;
 
-    /// By a name that it was opened with; null: it is not open. `anew`: the program opens it now, and may call it by
-    /// another name.
-    [[nodiscard]] std::shared_ptr<File> find(std::uint32_t library, const char* name, bool anew = false) const;
+    /// What the program is about to open, under whatever name; null: it does not have it open.
+    [[nodiscard]] std::shared_ptr<File> find(std::uint32_t library, const char* name) const;
     /// Of an object, or a file's own id.
     [[nodiscard]] std::shared_ptr<File> of(const Library& library, std::uint32_t number, Id object) const;
-    /// The program has got an id of it. What is in the table: another thread may have opened the same file first.
-    std::shared_ptr<File> add(const char* name, const std::shared_ptr<File>& file);
+    /// The program has got this id of it. What is in the table: another thread may have opened the same file first.
+    std::shared_ptr<File> add(const char* name, const std::shared_ptr<File>& file, Id id);
     /// The program has closed an id of it, or of an object in it. True: HDF5 has closed the file, and it is removed.
     [[nodiscard]] bool remove_if_closed(const std::shared_ptr<File>& file, bool of_object);
     /// HDF5 has closed all files of a kind: parallel ones, those of this library, ...
@@ -55,13 +54,16 @@ private:
         Id file = 0;  ///< one of them
     };
 
+    /// As of(); the caller is quiet.
+    [[nodiscard]] std::shared_ptr<File> file_of(const Library& library, std::uint32_t number, Id object) const;
     /// Ids that the program has.
     [[nodiscard]] Left left_of(const File& file) const;
+    [[nodiscard]] std::shared_ptr<File> same_as(const File& file, unsigned long opening) const;  // the mutex is held
     void remove(const std::shared_ptr<File>& file);  // the mutex is held
 
     mutable std::mutex mutex_;  // never held in a call of a library
     Files all_;
-    std::map<Name, std::shared_ptr<File>> names_;
+    std::map<Name, Files> names_;  ///< by the names that they were opened with, of each the newest last
     std::atomic<int> count_{0};
     std::atomic<int> lingering_{0};
 };

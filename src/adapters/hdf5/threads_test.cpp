@@ -1,6 +1,8 @@
 // Threads that call HDF5 at the same time, as they may call one that is built thread-safe: the tables of the adapter, and the marks.
-// The library is a stand-in that counts ids under a lock; real ones are in tests/trace/test_hdf5_objects.py.
+// Here, too: files that names do not tell apart, and children. The library is a stand-in that counts ids under a lock; real ones are in
+// tests/trace/test_hdf5_objects.py.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,13 +27,16 @@ constexpr int dataset_kind = 5;  // H5I_DATASET
 
 struct Object {
     int kind = 0;
-    std::string file;
+    std::string file;           ///< as it was named
+    unsigned long opening = 0;  ///< a number of the file that is open
 };
 
 /// What the stand-in has open.
 struct World {
     std::mutex mutex;
     std::map<Id, Object> objects;
+    std::map<std::string, unsigned long> openings;  ///< by the whole path
+    unsigned long last_opening = 0;
     Id last = 100;
 };
 World world;
@@ -39,21 +44,41 @@ std::atomic<int> notes{0};
 Id access_class = 7;
 Id dataset_class = 8;
 
-Id make(int kind, const std::string& file) {
+Id make(const Object& object) {
     const std::lock_guard lock(world.mutex);
-    world.objects[++world.last] = {kind, file};
+    world.objects[++world.last] = object;
     return world.last;
 }
 
-std::string file_of(Id id) {
+Object object_of(Id id) {
     const std::lock_guard lock(world.mutex);
     const auto found = world.objects.find(id);
-    return found != world.objects.end() ? found->second.file : "";
+    return found != world.objects.end() ? found->second : Object{};
 }
 
-Id open_file(const char* name, unsigned, Id) { return make(kind_file, name); }
+Id open_file(const char* name, unsigned, Id) {
+    const std::string path = std::filesystem::absolute(name).lexically_normal();
+    unsigned long opening = 0;
+    {
+        const std::lock_guard lock(world.mutex);
+        const auto [found, is_new] = world.openings.try_emplace(path, world.last_opening + 1);
+        if (is_new) ++world.last_opening;
+        opening = found->second;
+    }
+    return make({kind_file, name, opening});
+}
 
-Id make_dataset(Id place, const char*, Id, Id, Id, Id, Id) { return make(dataset_kind, file_of(place)); }
+Id make_dataset(Id place, const char*, Id, Id, Id, Id, Id) {
+    Object object = object_of(place);
+    object.kind = dataset_kind;
+    return make(object);
+}
+
+/// H5O_info1_t begins with the file's number.
+int tell_place(Id id, unsigned long* info, unsigned) {
+    info[0] = object_of(id).opening;
+    return info[0] != 0 ? 0 : -1;
+}
 
 int move_data(Id, Id, Id, Id, Id, const void*) { return 0; }
 
@@ -63,7 +88,7 @@ int close_id(Id id) {
 }
 
 std::int64_t tell_name(Id id, char* name, std::size_t room) {
-    const std::string file = file_of(id);
+    const std::string file = object_of(id).file;
     if (file.empty() || file.size() >= room) return -1;
     std::memcpy(name, file.c_str(), file.size() + 1);
     return std::ssize(file);
@@ -134,6 +159,7 @@ void* find(const void*, const char* name) {
         {"H5Fget_obj_count", reinterpret_cast<void*>(count_ids)},
         {"H5Fget_obj_ids", reinterpret_cast<void*>(list_ids)},
         {"H5Iget_type", reinterpret_cast<void*>(tell_kind)},
+        {"H5Oget_info2", reinterpret_cast<void*>(tell_place)},
         {"H5Pcopy", reinterpret_cast<void*>(any_list)},
         {"H5Pcreate", reinterpret_cast<void*>(any_list)},
         {"H5Pget_class_name", reinterpret_cast<void*>(class_name)},
@@ -267,6 +293,58 @@ TEST_F(Threads, OneFileUnderTwoNamesHasOneMark) {
     close("H5Fclose", one);
     EXPECT_TRUE(marked(path));
     close("H5Fclose", two);
+    EXPECT_FALSE(marked(path));
+}
+
+/// A relative name means another file in another folder, and the program may be in a third one when it closes them.
+TEST_F(Threads, FilesOfOneNameInTwoFoldersHaveAMarkEach) {
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::vector<std::string> paths;
+    std::vector<Id> files;
+    for (const char* const name : {"a", "b"}) {
+        std::filesystem::create_directory(folder() / name);
+        std::filesystem::current_path(folder() / name);
+        std::ofstream("same.h5").put('x');
+        paths.push_back(folder() / name / "same.h5");
+        files.push_back(open("same.h5"));
+    }
+    std::filesystem::current_path(before);
+    const Id dataset = create(files[1]);
+    EXPECT_TRUE(marked(paths[0]) && marked(paths[1]));
+    close("H5Fclose", files[0]);
+    EXPECT_FALSE(marked(paths[0]));
+    close("H5Fclose", files[1]);
+    EXPECT_TRUE(marked(paths[1]));  // for its dataset
+    close("H5Dclose", dataset);
+    EXPECT_FALSE(marked(paths[1]));
+}
+
+/// What is open goes on being open in the parent, whatever the child does at its end.
+TEST_F(Threads, AChildThatEndsLeavesTheMarkOfItsParent) {
+    const std::string path = folder() / "parent.h5";
+    const Id file = open(path);
+    const pid_t child = ::fork();
+    if (child == 0) std::exit(0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(marked(path));
+    close("H5Fclose", file);
+    EXPECT_FALSE(marked(path));
+}
+
+/// What is renamed while it is open stays what it is, and the file that gets its name is another one.
+TEST_F(Threads, ARenamedFileAndItsSuccessorAreTwo) {
+    const std::string path = folder() / "renamed.h5";
+    std::ofstream(path).put('x');
+    const Id old = open(path);
+    std::filesystem::rename(path, path + ".old");
+    world.openings.erase(path);
+    std::ofstream(path).put('x');
+    const Id fresh = open(path);
+    close("H5Fclose", old);
+    EXPECT_TRUE(marked(path));
+    close("H5Fclose", fresh);
     EXPECT_FALSE(marked(path));
 }
 

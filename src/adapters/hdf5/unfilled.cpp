@@ -11,19 +11,10 @@ constexpr std::int64_t most_blocks = 1 << 16;  // of all ranks and datasets, tha
 constexpr std::int64_t most_bytes = 4 << 20;   // of a dataset, that are filled at once
 constexpr std::int64_t least_bytes = 4 << 10;  // of a dataset, that are worth it
 
-/// H5Oget_info1_t begins so; the fields that are asked for are those.
-struct ObjectInfo {
-    unsigned long file;
-    Size address;
-    std::array<unsigned char, 496> others;
-};
-
 std::optional<Size> address_of(const Library& library, Id object) {
-    constexpr unsigned basic = 1;  // H5O_INFO_BASIC
-    ObjectInfo info{};
     const Quiet quiet(library);
-    if (library.H5Oget_info2(object, &info, basic) < 0) return std::nullopt;
-    return info.address;
+    const std::optional<ObjectPlace> place = place_of(library, object);
+    return place ? std::optional(place->address) : std::nullopt;
 }
 
 /// Elements lie in the dataset as they are, not elsewhere.
@@ -45,6 +36,23 @@ std::string why_not_later(const Library& library, const NewDataset& dataset) {
     return "";
 }
 
+/// Lists of blocks and points leave out where H5Soffset_simple has moved the selection, its bounds do not, and nothing else
+/// tells. Example: blocks from 0 on of a selection with bounds from 8 on are moved by 8. False: there are no bounds.
+bool move_by_offset(const Library& library, Id space, std::size_t dimensions, std::size_t numbers,
+                    std::vector<Size>& list) {
+    std::array<Size, most_dimensions> first{};
+    std::array<Size, most_dimensions> last{};
+    if (list.empty()) return true;
+    if (library.H5Sget_select_bounds(space, first.data(), last.data()) < 0) return false;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        Size least = list[d];
+        for (std::size_t i = d; i < list.size(); i += numbers) least = std::min(least, list[i]);
+        // Corners of a block are as many numbers apart as there are dimensions.
+        for (std::size_t i = d; i < list.size(); i += dimensions) list[i] += first[d] - least;
+    }
+    return true;
+}
+
 /// The blocks of a selection; nothing: they cannot be told, or are too many.
 std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, const Shape& dataset) {
     const auto dimensions = dataset.size();
@@ -64,7 +72,7 @@ std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, co
     const int code = count == 0 ? 0
                      : points   ? library.H5Sget_select_elem_pointlist(space, 0, static_cast<Size>(count), list.data())
                               : library.H5Sget_select_hyper_blocklist(space, 0, static_cast<Size>(count), list.data());
-    if (code < 0) return std::nullopt;
+    if (code < 0 || !move_by_offset(library, space, dimensions, numbers, list)) return std::nullopt;
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < list.size(); i += numbers) {
         Block block{Shape(dimensions), Shape(dimensions)};
@@ -99,6 +107,11 @@ std::vector<std::int64_t> of_all(const File& file, const std::vector<std::int64_
 void sum_up(const File& file, std::vector<std::int64_t>& values) {
     if (file.parallel && file.ranks > 1)
         PMPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_SUM, file.comm);
+}
+
+/// Such as are filled at once.
+std::vector<Block> pieces_of(const Block& block, std::int64_t element_bytes) {
+    return cut(block, std::max<std::int64_t>(1, most_bytes / std::max<std::int64_t>(1, element_bytes)));
 }
 
 /// Writes the dataset's fill value to this rank's share of the pieces. True: it could.
@@ -180,6 +193,14 @@ void keep_unfilled(const File& file, const NewDataset& dataset, Id list) {
         library.H5Pfill_value_defined(list, &value) < 0 || value == fill_users || library.H5Pget_nfilters(list) > 0)
         return;
     library.H5Pset_fill_time(list, fill_never);
+}
+
+void fill_now(File& file, Id dataset, const NewDataset& about) {
+    const Quiet quiet(*file.library);
+    const Block whole{Shape(about.lengths.size()), about.lengths};
+    if (!fill(file, dataset, pieces_of(whole, about.element_bytes)))
+        file.refuse("fill: " + about.name + " could not be filled");
+    if (file.parallel && file.ranks > 1) PMPI_Barrier(file.comm);
 }
 
 void Unfilled::add(const Library& library, Id dataset, const NewDataset& about) {
@@ -304,8 +325,7 @@ void Unfilled::settle(File& file, Id place) {
         if (type > 0) library.H5Tclose(type);
         std::vector<Block> pieces;
         for (const Block& block : rest[i])
-            for (Block& piece : cut(block, std::max<std::int64_t>(1, most_bytes / std::max<std::int64_t>(1, bytes))))
-                pieces.push_back(std::move(piece));
+            for (Block& piece : pieces_of(block, bytes)) pieces.push_back(std::move(piece));
         if (dataset <= 0 || !fill(file, dataset, pieces))
             file.refuse("fill: " + datasets_[i].name + " could not be filled where nobody has written");
         if (dataset > 0) library.H5Dclose(dataset);

@@ -37,6 +37,9 @@ enum class Filling : std::uint8_t {
 /// nobody writes is what stands in the file, as before, and no byte is written twice. `list` as above.
 void keep_unfilled(const File& file, const NewDataset& dataset, Id list);
 
+/// Gives the fill value to all of a new dataset, as HDF5 would have done. Collective.
+void fill_now(File& file, Id dataset, const NewDataset& about);
+
 /// Those of a file. HDF5 libraries that several threads may be in have none, so that nothing here is guarded.
 class Unfilled {
 public:

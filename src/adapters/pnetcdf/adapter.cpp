@@ -152,9 +152,13 @@ int copy_attribute(const File& file, const Call& call) {
 /// Calls that only a file in data mode can get, about one variable.
 int access(File& file, const Call& call) {
     const auto variable = argument<int>(call, 1);
-    if (file.is_divided(variable)) return access_variable(file, call);
-    const bool known = variable >= 0 && variable < static_cast<int>(file.in_subfile.size());
     const auto form = *ncsub::parse_call(call.symbol);
+    if (form.blocking() && form.collective && file.state == File::State::data && file.divided()) {
+        const auto done = access_together(file, call);
+        return done ? *done : same_for(call, file.master);
+    }
+    if (file.is_divided(variable)) return access_variable(file, call);
+    const bool known = file.knows(variable);
     if (file.state == File::State::define && !form.blocking())
         return known ? same_for(call, file.master) : begin_undefined(file, call);
     if (file.state == File::State::define) return same(call);

@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -76,25 +77,28 @@ int move(File& file, std::span<Wanted> wanted, bool writing, std::int64_t record
     return error;
 }
 
-int at_once(File& file, const Call& call, const ncsub::CallForm& form) {
+/// Where the accesses of all ranks lead.
+enum class Reach : std::uint8_t { subfiles, master_too };
+
+int at_once(File& file, const Call& call, const ncsub::CallForm& form, Reach reach) {
     const bool independent = file.state == File::State::independent;
     if (form.collective == independent) return independent ? error_independent : error_collective;
     // A rank whose arguments are wrong takes part all the same, with nothing; in safe mode all ranks return its error, as the library does it.
-    Access access(file, file.logical.header, call, form);
+    const auto variable = argument<int>(call, 1);
+    std::optional<Access> access;
+    if (file.knows(variable)) access.emplace(file, file.logical.header, call, form);
+    int error = access ? access->error() : variable == global ? error_global : error_no_variable;
     if (file.safe && !independent)
-        if (const int worst = agree(file, access.error()); worst != no_error) return worst;
+        if (const int worst = agree(file, error); worst != no_error) return worst;
     std::vector<Wanted> wanted;
-    access.add_to(wanted);
+    if (access) access->add_to(wanted);
     const auto whole = std::stable_partition(wanted.begin(), wanted.end(),
                                              [&](const Wanted& one) { return file.is_divided(one.variable); });
-    const int failure = move(file, std::span(wanted.begin(), whole), form.writes(), access.records());
-    int error = access.error();
-    keep(error, failure);
-    // Where one rank's file type leads, the others do not know.
-    if (form.access == ncsub::Access::vard)
+    keep(error, move(file, std::span(wanted.begin(), whole), form.writes(), access ? access->records() : 0));
+    if (reach == Reach::master_too)
         keep(error, carry_out_in_master(file, std::span(whole, wanted.end()), form.writes()));
     for (const Wanted& one : wanted) keep(error, one.error);
-    keep(error, access.finish());
+    if (access) keep(error, access->finish());
     return error;
 }
 
@@ -286,7 +290,20 @@ int access_variable(File& file, const Call& call) {
     const auto form = *ncsub::parse_call(call.symbol);
     if (!form.blocking()) return begin(file, file.logical.header, call, form);
     if (file.state == File::State::define) return error_in_define;
-    return at_once(file, call, form);
+    // Where a file type leads, its variable does not say.
+    return at_once(file, call, form, form.access == ncsub::Access::vard ? Reach::master_too : Reach::subfiles);
+}
+
+std::optional<int> access_together(File& file, const Call& call) {
+    const auto form = *ncsub::parse_call(call.symbol);
+    const auto variable = argument<int>(call, 1);
+    const bool divided = file.is_divided(variable);
+    // Which kinds of variables are named, by any rank. With the library alone each may name another one.
+    std::array<int, 2> any{divided ? 1 : 0, file.knows(variable) && !divided ? 1 : 0};
+    if (PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
+    const bool by_type = form.access == ncsub::Access::vard;
+    if (any[0] == 0 && !(by_type && any[1] != 0)) return std::nullopt;
+    return at_once(file, call, form, by_type || any[1] != 0 ? Reach::master_too : Reach::subfiles);
 }
 
 int begin_undefined(File& file, const Call& call) {

@@ -201,8 +201,9 @@ int define_master(File& file, const ncsub::Logical& logical) {
 /// Rank 0: the empty files where subfiles have places of their own, and else nothing where they are to be. 0 or an error.
 int make_subfiles(const File& file, std::int64_t subfiles) {
     if (file.rank != 0) return no_error;
+    const std::string master = path_now(file);
     for (std::int64_t number = 0; number < subfiles; ++number) {
-        const std::string path = ncsub::without_prefix(ncsub::subfile_path(file.path, number));
+        const std::string path = ncsub::without_prefix(ncsub::subfile_path(master, number));
         const int error = file.make_subfile ? file.make_subfile(number, path) : ncsub::clear_name(path);
         if (error == 0) continue;
         complain(file, "subfile " + path + " cannot be made in its place: " + std::strerror(error));
@@ -225,9 +226,10 @@ int create_subfiles(File& file, const ncsub::Logical& logical) {
         PMPI_Info_create(&info);
     PMPI_Info_set(info, "striping_factor", "1");
     int error = no_error;
+    const std::string master = path_now(file);
     for (std::int64_t number = mine.begin; number < mine.end(); ++number) {
         Subfile subfile{number, -1};
-        const std::string path = ncsub::subfile_path(file.path, number);
+        const std::string path = ncsub::subfile_path(master, number);
         // Where it has no place of its own, a new one: a link that lies there meanwhile is not followed.
         const int mode = file.subfiles_have_places ? file.mode & ~mode_noclobber : file.mode | mode_noclobber;
         const int code = file.library->create(file.group, path.c_str(), mode, info, &subfile.ncid);
@@ -236,7 +238,7 @@ int create_subfiles(File& file, const ncsub::Logical& logical) {
             subfile.ncid = -1;
         } else if (groups.ranks_of(number).begin == file.rank) {
             // Before the first byte is in it: on a target it is closed to others, and its folder may have an ACL.
-            (void)ncsub::begin_subfile(file.path, path);
+            (void)ncsub::begin_subfile(master, path);
         }
         file.subfiles.push_back(subfile);
     }

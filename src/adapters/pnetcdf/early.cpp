@@ -94,7 +94,7 @@ void open_early(File& file) {
     if (!mpi::is_node_leader(file.group)) return;
     for (Subfile& subfile : file.subfiles) {
         if (subfile.ncid < 0 || subfile.descriptor >= 0) continue;
-        const std::string path = ncsub::subfile_path(file.logical, file.path, subfile.number);
+        const std::string path = ncsub::subfile_path(file.logical, path_now(file), subfile.number);
         auto opened = ncsub::open_subfile(path);
         if (opened) subfile.descriptor = opened.value().release();
     }

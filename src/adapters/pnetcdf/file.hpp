@@ -56,7 +56,8 @@ struct DropPendingList {
 struct File {
     const Library* library = nullptr;
     Host host;
-    std::string path;
+    std::string path;            ///< as the program has named it
+    std::string folder;          ///< that the program was in then
     std::string header_path;     ///< of the file with the logical header, where it has a name; rank 0 removes it
     int header_descriptor = -1;  ///< else, in memory
     int mode = 0;                ///< as the program gave it
@@ -103,15 +104,21 @@ struct File {
     Clocks clocks;
 
     [[nodiscard]] bool divided() const { return logical.subfiles > 0; }
+    /// There is such a variable, as of the last enddef.
+    [[nodiscard]] bool knows(int variable) const {
+        return variable >= 0 && variable < static_cast<int>(in_subfile.size());
+    }
     [[nodiscard]] bool is_divided(int variable) const {
-        return variable >= 0 && variable < static_cast<int>(in_subfile.size()) &&
-               in_subfile[static_cast<std::size_t>(variable)] >= 0;
+        return knows(variable) && in_subfile[static_cast<std::size_t>(variable)] >= 0;
     }
     [[nodiscard]] ncsub::Groups groups() const { return {ranks, logical.subfiles}; }
 };
 
 /// The least of the ranks' errors, on all of them: 0 where no rank has one. Collective.
 [[nodiscard]] int agree(const File& file, int error);
+
+/// The file's path as it is now: its name, or from the root where the program has gone to another folder since then.
+[[nodiscard]] std::string path_now(const File& file);
 
 /// Says it once on standard error, on rank 0, and in the trace.
 void complain(const File& file, const std::string& text);
@@ -188,8 +195,11 @@ void find_records(File& file);
 [[nodiscard]] int access_several(File& file, const Call& call);
 
 // data.cpp
-/// An access to a divided variable. Collective where the call is.
+/// An access to a divided variable, non-blocking or in independent mode.
 [[nodiscard]] int access_variable(File& file, const Call& call);
+/// A blocking access of all ranks in data mode, for which each may name another variable, divided or not, or one that
+/// there is not. Nothing: the call is for the master, on all ranks. Collective.
+[[nodiscard]] std::optional<int> access_together(File& file, const Call& call);
 /// A non-blocking access in define mode to a variable that this mode has made: it is kept, as those to divided ones
 /// are, and when it is waited for it is known where the variable lies.
 [[nodiscard]] int begin_undefined(File& file, const Call& call);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 
@@ -21,6 +22,17 @@
 
 namespace ioweir::pnetcdf {
 namespace {
+
+/// Empty: it cannot be told.
+std::string current_folder() {
+    std::array<char, PATH_MAX> name{};
+    return ::getcwd(name.data(), name.size()) != nullptr ? name.data() : "";
+}
+
+void take_name(File& file, const char* path) {
+    file.path = path;
+    file.folder = current_folder();
+}
 
 void take_communicators(File& file, MPI_Comm comm) {
     PMPI_Comm_rank(comm, &file.rank);
@@ -179,11 +191,12 @@ int finish_writing(const File& file, int result) {
     int error = agree(file, mine ? no_error : error_file);
     if (error != no_error) return no_error;  // whoever had it has told it
     if (file.rank == 0) {
-        if (const auto problem = ncsub::end_writing(file.path)) {
+        const std::string path = path_now(file);
+        if (const auto problem = ncsub::end_writing(path)) {
             complain(file, problem->message());
             error = error_file;
         } else if (file.has_mark) {
-            ncsub::remove_mark(file.path);
+            ncsub::remove_mark(path);
         }
     }
     return agree(file, error);  // no rank goes on before it says so
@@ -219,7 +232,7 @@ std::optional<int> create_file(const Library& library, const Host& host, const p
     auto file = std::make_unique<File>();
     file->library = &library;
     file->host = host;
-    file->path = path;
+    take_name(*file, path);
     file->mode = mode;
     file->writable = true;
     take_communicators(*file, comm);
@@ -273,7 +286,7 @@ int open_file(const Library& library, const Host& host, const Call& call, std::u
     auto file = std::make_unique<File>();
     file->library = &library;
     file->host = host;
-    file->path = path;
+    take_name(*file, path);
     file->mode = argument<int>(call, 2);
     file->master = *ncid;
     file->state = File::State::data;
@@ -340,7 +353,7 @@ int close_file(File& file, bool abort) {
         (void)library.abort(file.ncid);
     else if (file.ncid >= 0)
         (void)library.close(file.ncid);
-    if (!file.header_path.empty() && file.rank == 0) ncsub::remove_mark(file.path);
+    if (!file.header_path.empty() && file.rank == 0) ncsub::remove_mark(path_now(file));
     int agreed = agree(file, result);
     if (agreed == no_error && (file.says_begun || file.has_mark) && file.says_ended)
         agreed = finish_writing(file, result);
@@ -383,6 +396,12 @@ std::vector<std::string> subfiles_before(const Call& call) {
 
 void remove_subfiles(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) ncsub::remove_subfile(path);
+}
+
+std::string path_now(const File& file) {
+    const std::string bare = ncsub::without_prefix(file.path);
+    if (bare.starts_with('/') || file.folder.empty() || file.folder == current_folder()) return file.path;
+    return file.path.substr(0, file.path.size() - bare.size()) + file.folder + "/" + bare;
 }
 
 int agree(const File& file, int error) {

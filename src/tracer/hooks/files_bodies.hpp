@@ -146,6 +146,7 @@ int traced_at(Function function, Call&& call, int directory, const char* path, s
     if (!posix_is_traced()) return call();
     const auto done = timed(call);
     const int error = error_of(done.result);
+    if (error == EFAULT) return done.result;  // the path cannot be read
     if (const std::uint32_t file = file_of_path(directory, path))
         record_call(function, file, done.start, done.stop, offset, 0, error);
     return done.result;
@@ -174,7 +175,7 @@ int traced_names(Function from_function, Function to_function, Call&& renames, i
                  int to_directory, const char* to, NameUse use = NameUse::rename) {
     before_path(from_directory, from);
     const auto call = [&] { return with_name({use, from_directory, from, to_directory, to}, renames); };
-    if (!posix_is_traced()) return call();
+    if (!posix_is_traced() || !may_be_read(from) || !may_be_read(to)) return call();
     // A relative name is looked up before: the call may move the directory.
     const std::uint32_t old_file = file_of_path(from_directory, from);
     const std::uint32_t new_file = file_of_path(to_directory, to);

@@ -17,6 +17,15 @@ namespace ioweir::tracer {
 /// The id of a path; relative to `directory` (AT_FDCWD or a descriptor). 0: not traced (a file of the system, no name).
 std::uint32_t file_of_path(int directory, const char* path);
 
+/// Before a call: may the path be looked at? Of an address where nothing is the kernel says so, and the program goes on.
+inline bool may_be_read(const char* path) {
+    const KeepErrno keep;
+    char first = 0;
+    const iovec here{&first, 1}, there{const_cast<char*>(path), 1};
+    return raw::call(SYS_process_vm_readv, raw::process_id(), raw::word(&here), 1, raw::word(&there), 1, 0) == 1 ||
+           errno != EFAULT;
+}
+
 /// Somebody may have bytes of the file that are not written yet.
 inline void before_path(int directory, const char* path) {
     const auto tell = __atomic_load_n(&process_tracer.before_path, __ATOMIC_ACQUIRE);

@@ -257,7 +257,7 @@ int traced_fcntl(Call&& call, int fd, int command, void* argument) {
         case F_OFD_SETLKW:
         case F_GETLK:
         case F_OFD_GETLK: {
-            if (argument == nullptr) return call();
+            if (argument == nullptr || !may_be_read(static_cast<const char*>(argument))) return call();
             const auto* lock = static_cast<const struct flock*>(argument);
             const bool query = command == F_GETLK || command == F_OFD_GETLK;
             const Function function = query                     ? Function::fcntl_getlk

@@ -29,8 +29,8 @@ void record_open(Function function, int directory, const char* path, int flags, 
     ThreadStream& stream = thread_stream;
     const Scratch scratch;
     char* const absolute = scratch.text();
-    const bool known =
-        path != nullptr && absolute != nullptr && absolute_path(directory, path, absolute, Scratch::path_bytes);
+    const bool readable = path != nullptr && (result >= 0 || error.value() != EFAULT);
+    const bool known = readable && absolute != nullptr && absolute_path(directory, path, absolute, Scratch::path_bytes);
     const std::uint32_t file = process_tracer.register_file(stream, known ? absolute : "");
     if (result >= 0) open_descriptor(result, file, (flags & O_APPEND) != 0);
     if (file == 0) return;

@@ -37,7 +37,7 @@ void record_stream_open(Function function, std::FILE* file, const char* path, co
     const bool stdio = stdio_is_traced();
     const bool appends = mode != nullptr && mode[0] == 'a';
     if (file == nullptr) {
-        if (!stdio || path == nullptr) return;
+        if (!stdio || path == nullptr || error.value() == EFAULT) return;
         if (const std::uint32_t id = file_of_path(AT_FDCWD, path))
             record_call(function, id, start, stop, -1, 0, error.value());
         return;

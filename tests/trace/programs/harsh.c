@@ -312,6 +312,32 @@ static int mode_thread_ends(char** more) {
     for (;;) pause();
 }
 
+/* Paths and a lock at an address where nothing is: the kernel says so. Prints what each call says. Then "after": 1 x 4 bytes. */
+static void say_error(const char* call, int failed) { printf("%s %s\n", call, failed ? strerror(errno) : "works"); }
+static int mode_nothing_there(char** more) {
+    (void)more;
+    struct stat status;
+    const char* volatile nothing = (const char*)(intptr_t)8;
+    say_error("open", open(nothing, O_RDONLY) < 0);
+    say_error("creat", creat(nothing, 0644) < 0);
+    say_error("fopen", fopen(nothing, "r") == NULL);
+    say_error("mkdir", mkdir(nothing, 0755) != 0);
+    say_error("unlink", unlink(nothing) != 0);
+    say_error("truncate", truncate(nothing, 0) != 0);
+    say_error("chmod", chmod(nothing, 0644) != 0);
+    say_error("stat", stat(nothing, &status) != 0);
+    say_error("access", access(nothing, F_OK) != 0);
+    say_error("rename from", rename(nothing, "name") != 0);
+    say_error("rename to", rename("name", nothing) != 0);
+    say_error("link", link(nothing, "name") != 0);
+    say_error("symlink", symlink("name", nothing) != 0);
+    const int fd = create("after");
+    say_error("lock", fcntl(fd, F_SETLK, nothing) != 0);
+    put(fd, 1, 4);
+    close(fd);
+    return 0;
+}
+
 static const struct Mode {
     const char* name;
     int (*run)(char**);
@@ -332,6 +358,7 @@ static const struct Mode {
     {"hundred", mode_hundred},
     {"threads-fork", mode_threads_fork},
     {"thread-ends", mode_thread_ends},
+    {"nothing-there", mode_nothing_there},
 };
 
 int main(int argc, char** argv) {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Numbers = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
 
 
 def union(group: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
@@ -51,3 +52,22 @@ def covered(start: Numbers, end: Numbers) -> Callable[[Numbers], Numbers]:
         return result
 
     return until
+
+
+def at_once(start: Numbers, end: Numbers) -> Floats:
+    """Of each interval how many there are while it lasts, in the mean, itself included.
+
+    Example: of 0 to 4 and 2 to 4: 1.5 and 2.
+    """
+    starts, ends = np.sort(start), np.sort(end)
+    sums = [np.r_[0.0, np.cumsum(times - starts[0], dtype=np.float64)] for times in (starts, ends)]
+
+    def spent(times: Numbers) -> Floats:
+        """All time in intervals before each of these."""
+        begun, over = (np.searchsorted(edges, times, side="right") for edges in (starts, ends))
+        since = (times - starts[0]).astype(np.float64)
+        result: Floats = begun * since - sums[0][begun] - (over * since - sums[1][over])
+        return result
+
+    result: Floats = np.maximum((spent(end) - spent(start)) / np.maximum(end - start, 1), 1.0)
+    return result

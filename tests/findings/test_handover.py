@@ -42,7 +42,7 @@ def test_a_stripe_that_changes_hands_costs_its_second_writer() -> None:
 
 
 def test_who_is_ahead_alone_is_no_sign_of_stripes() -> None:
-    """A file that lets in one writer at a time: rank 0 alone ahead writes in 2 ms, and all four at once in 8 ms each."""
+    """A file that lets in one writer at a time: rank 0 ahead of all writes in 2 ms, and four at once in 8 ms each."""
     builder = Builder()
     ranks = [builder.rank(rank, 4) for rank in range(4)]
     now = 0.0

@@ -82,7 +82,7 @@ def test_receives_too_short_to_be_seen_lie_between_the_writes() -> None:
 
 
 def test_a_rank_that_waits_for_others_to_compute_is_not_waited_for() -> None:
-    """Rank 0 is in the gather for 4 s, in which the others come after 3.9 s; they compute on while it writes for 2 s."""
+    """Rank 0 is in the gather for 4 s; the others come after 3.9 s, and compute on while it writes for 2 s."""
     builder, first, others = ranks()
     builder.add(Call(first, "MPI_Gather", 0, 4), Call(first, "pwrite", 4, 6, "/out", 64 * MIB, offset=0))
     builder.add(*(Call(other, "MPI_Gather", 3.9, 4) for other in others))

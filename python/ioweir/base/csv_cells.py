@@ -20,7 +20,7 @@ else:
     pa = Any
 
 _SIGNS: Final = "=+@\uff1d\uff0b\uff20\uff0d-"
-"""With their full-width forms, which some spreadsheets turn into the others. The last one stands at the end of a class."""
+"""With their full-width forms, which some spreadsheets turn into the others. The minus ends the class of letters."""
 _BEGIN: Final = f"^('*[\t\r\n{_SIGNS}])"
 _BEHIND: Final = f"([;\t\r\n])('*[{_SIGNS}])"
 _UNDO_BEGIN: Final = re.compile(r"\A'('*[\t\r\n" + _SIGNS + "])")

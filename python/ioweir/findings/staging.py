@@ -3,8 +3,8 @@ passes on.
 
 The rank's timeline is made of its I/O calls, of the messages by which it collects what it writes (or passes on what it
 has read), and of pauses. A stretch is a part of it in which these follow each other without a longer pause than copying
-takes. What counts is how long another rank, in the mean, waits in MPI meanwhile: who computes instead loses nothing, and
-a rank that waits for the others, because they still compute, is not what they wait for.
+takes. What counts is how long another rank, in the mean, waits in MPI meanwhile. Who computes instead loses nothing,
+and a rank that waits for the others, because they still compute, is not what they wait for.
 
 Example: rank 0 gathers from 0 s to 3 s, packs until 4 s and writes until 6 s; rank 1 waits from 1 s to 6 s. Rank 0's
 write costs 2 s, and before it rank 1 waits from 1 s to 4 s: 3 s more.
@@ -46,7 +46,7 @@ class Staging:
     """Seconds of another rank, in the mean, in MPI."""
 
     beside: float
-    """While the rank collects, packs, passes on, or opens and closes: what its calls that move data do not have."""
+    """While the rank collects, packs, passes on, or opens and closes: not in its calls that move data or sync."""
     whole: float
     """These calls included."""
 
@@ -60,6 +60,8 @@ class _Timeline:
     kind: Numbers
     bytes: Numbers
     """Of the calls that move the data; of the others 0."""
+    priced: Mask
+    """These calls, and syncs, which are sync-cost's: their time is no staging."""
 
 
 def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
@@ -72,8 +74,7 @@ def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
     if not begin.size or not (line.bytes > 0).any():
         return Staging(0.0, 0.0)
     of_stretches = covered(*_stretches(run, line, op))
-    moving = line.bytes > 0
-    of_calls = covered(line.start[moving], line.end[moving])
+    of_calls = covered(line.start[line.priced], line.end[line.priced])
     whole = float((of_stretches(stop) - of_stretches(begin)).sum())
     inside = float((of_calls(stop) - of_calls(begin)).sum())
     others = 1e9 * (run.unit_count - 1)
@@ -118,11 +119,13 @@ def _timeline(run: Columns, unit: int, calls: Mask, messages: tuple[str, ...]) -
     kinds = np.array([_kind(name, messages) for name in run.names], dtype=np.int64)
     start = np.r_[run.start[io], run.waits.start[own]]
     order = np.argsort(start, kind="stable")
+    none = np.zeros(own.size, dtype=bool)
     return _Timeline(
         start[order],
         np.r_[run.end[io], run.waits.end[own]][order],
         np.r_[np.full(io.size, _IO), kinds[run.waits.function[own]]][order],
         np.r_[np.where(calls[io], np.maximum(run.bytes[io], 1), 0), np.zeros(own.size, dtype=np.int64)][order],
+        np.r_[(calls | run.is_op("sync"))[io], none][order],
     )
 
 

@@ -74,7 +74,7 @@ def _one(run: Columns) -> Iterator[Found]:
                 Evidence(f"time of its {op}s", price.seconds, "s"),
                 Evidence("waiting of another rank in MPI for it, in the mean", waits.whole, "s"),
                 Evidence(
-                    f"of it while rank {rank} {'collects what it writes' if op == 'write' else 'passes on what it read'}",
+                    f"of it while rank {rank} {'collects it' if op == 'write' else 'passes it on'}",
                     waits.beside,
                     "s",
                 ),

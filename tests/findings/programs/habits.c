@@ -256,7 +256,7 @@ static void cube(void) {
     MPI_File_close(&file);
 }
 
-/* n pieces of `piece` bytes a rank, dealt through a view of bytes: in one independent call, or in one collective one. */
+/* n pieces of `piece` bytes a rank, dealt through a view of bytes: in one independent call, or one collective one. */
 static void dealt_bytes(void) {
     MPI_File file = shared();
     MPI_Datatype dealt;
@@ -274,7 +274,7 @@ static void dealt_bytes(void) {
     MPI_File_close(&file);
 }
 
-/* Nothing wrong: the others hand n bytes to rank 0, which has nothing else to do, and compute on while it writes. */
+/* Nothing wrong: the others hand n bytes to rank 0, which has no other work, and compute on while it writes. */
 static void server(void) {
     const int fd = rank == 0 ? opened("result", 0, O_CREAT | O_WRONLY) : -1;
     MPI_Request sent = MPI_REQUEST_NULL;

@@ -29,13 +29,21 @@ def _resizing(run: Columns) -> Mask:
 
 def _asking(run: Columns) -> Mask:
     """Outermost opens, closes and questions; collective ones where a rank opens the same file over and over."""
-    opens = run.outermost & run.is_op("open") & (run.file > 0)
-    times = np.bincount(run.file[opens] * run.units + run.unit[opens], minlength=len(run.files) * run.units)
-    again = times[run.file * run.units + run.unit] >= _OPENS
-    plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & ((run.meeting < 0) | again))
+    together = run.is_layer("MPI-IO") & (run.meeting >= 0)
+    plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & ~together)
+    plain |= _opened_again(run, together)
     asking = run.outermost & plain & run.is_op("open", "close", "meta", "seek")
     plainly: Mask = asking & ~_resizing(run)
     return plainly
+
+
+def _opened_again(run: Columns, calls: Mask) -> Mask:
+    """Calls on files that their rank opens 4 times or more."""
+    pair = run.file * run.units + run.unit
+    opened, times = np.unique(pair[calls & run.is_op("open")], return_counts=True)
+    often = opened[times >= _OPENS]
+    again: Mask = calls & np.isin(pair, often) if often.size else np.zeros(len(run), dtype=bool)
+    return again
 
 
 def _own_files(run: Columns) -> Mask:

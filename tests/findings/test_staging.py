@@ -151,3 +151,21 @@ def test_a_broadcast_goes_on_when_the_sender_has_left_it() -> None:
     builder.add(Call(first, "pread", 0, 0.4, "/in", 64 * MIB, offset=0), Call(first, "MPI_Bcast", 0.4, 0.45))
     builder.add(*(Call(other, "MPI_Bcast", 0, 0.55) for other in others))
     assert of(builder).seconds == pytest.approx(0.55)
+
+
+def test_a_barrier_on_the_way_is_a_pause() -> None:
+    """Rank 0 reads for 0.4 s, is 0.05 s in a barrier, and broadcasts for 0.1 s: the barrier is nobody's cost."""
+    builder, first, others = ranks()
+    builder.add(Call(first, "pread", 0, 0.4, "/in", 64 * MIB, offset=0))
+    builder.add(Call(first, "MPI_Barrier", 0.4, 0.45), Call(first, "MPI_Bcast", 0.45, 0.55))
+    for other in others:
+        builder.add(Call(other, "MPI_Barrier", 0, 0.45), Call(other, "MPI_Bcast", 0.45, 0.55))
+    assert of(builder).seconds == pytest.approx(0.5)
+
+
+def test_syncs_are_no_staging() -> None:
+    """Rank 0 writes for 0.5 s and syncs for 2 s, while the others wait: that is sync-cost's, where it comes often."""
+    builder, first, others = ranks()
+    builder.add(Call(first, "pwrite", 0, 0.5, "/out", 64 * MIB, offset=0), Call(first, "fsync", 0.5, 2.5, "/out"))
+    builder.add(*(Call(other, "MPI_Barrier", 0, 2.5) for other in others))
+    assert of(builder).seconds == pytest.approx(0.5)

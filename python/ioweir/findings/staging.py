@@ -62,6 +62,9 @@ class _Timeline:
     """Of the calls that move the data; of the others 0."""
     priced: Mask
     """These calls, and syncs, which are sync-cost's: their time is no staging."""
+    idle_start: Numbers
+    """When the rank waits in MPI for something else: a pause."""
+    idle_end: Numbers
 
 
 def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
@@ -74,7 +77,11 @@ def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
     if not begin.size or not (line.bytes > 0).any():
         return Staging(0.0, 0.0)
     of_stretches = covered(*_stretches(run, line, op))
-    of_calls = covered(line.start[line.priced], line.end[line.priced])
+    # A barrier in a stretch, in which the rank waits for the others as they for it, is in no one's way either.
+    idle = of_stretches(line.idle_end) - of_stretches(line.idle_start) >= line.idle_end - line.idle_start
+    of_calls = covered(
+        np.r_[line.start[line.priced], line.idle_start[idle]], np.r_[line.end[line.priced], line.idle_end[idle]]
+    )
     whole = float((of_stretches(stop) - of_stretches(begin)).sum())
     inside = float((of_calls(stop) - of_calls(begin)).sum())
     others = 1e9 * (run.unit_count - 1)
@@ -115,17 +122,20 @@ def _ends(run: Columns) -> dict[int, int]:
 
 def _timeline(run: Columns, unit: int, calls: Mask, messages: tuple[str, ...]) -> _Timeline:
     io = np.flatnonzero(run.outermost & (run.unit == unit))
-    own = np.flatnonzero(run.waits.unit == unit)
     kinds = np.array([_kind(name, messages) for name in run.names], dtype=np.int64)
+    waits = np.flatnonzero(run.waits.unit == unit)
+    kind = kinds[run.waits.function[waits]]
+    own, idle = waits[kind != _OTHER], waits[kind == _OTHER]
     start = np.r_[run.start[io], run.waits.start[own]]
     order = np.argsort(start, kind="stable")
-    none = np.zeros(own.size, dtype=bool)
     return _Timeline(
-        start[order],
-        np.r_[run.end[io], run.waits.end[own]][order],
-        np.r_[np.full(io.size, _IO), kinds[run.waits.function[own]]][order],
-        np.r_[np.where(calls[io], np.maximum(run.bytes[io], 1), 0), np.zeros(own.size, dtype=np.int64)][order],
-        np.r_[(calls | run.is_op("sync"))[io], none][order],
+        start=start[order],
+        end=np.r_[run.end[io], run.waits.end[own]][order],
+        kind=np.r_[np.full(io.size, _IO), kind[kind != _OTHER]][order],
+        bytes=np.r_[np.where(calls[io], np.maximum(run.bytes[io], 1), 0), np.zeros(own.size, dtype=np.int64)][order],
+        priced=np.r_[(calls | run.is_op("sync"))[io], np.zeros(own.size, dtype=bool)][order],
+        idle_start=run.waits.start[idle],
+        idle_end=run.waits.end[idle],
     )
 
 
@@ -177,7 +187,7 @@ def _joined(line: _Timeline, gap: Numbers, copying: Numbers, op: str, pause_ns: 
     weak = (first == _WEAK) | ((second == _WEAK) & (first != _IO))
     enough = copying[1:] if op == "write" else copying[:-1]
     to_message = (second != _IO) & np.where(weak, gap <= _CLOSE_NS, _in_row(line, gap, op) <= enough)
-    joined: Mask = (to_io | to_message) & (first != _OTHER) & (second != _OTHER)
+    joined: Mask = to_io | to_message
     return joined
 
 

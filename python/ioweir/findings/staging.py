@@ -77,11 +77,11 @@ def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
     if not begin.size or not (line.bytes > 0).any():
         return Staging(0.0, 0.0)
     of_stretches = covered(*_stretches(run, line, op))
-    # A barrier in a stretch, in which the rank waits for the others as they for it, is in no one's way either.
-    idle = of_stretches(line.idle_end) - of_stretches(line.idle_start) >= line.idle_end - line.idle_start
-    of_calls = covered(
-        np.r_[line.start[line.priced], line.idle_start[idle]], np.r_[line.end[line.priced], line.idle_end[idle]]
-    )
+    # Nor is a barrier on the way staging: the rank waits for the others there, as they for it.
+    apart_from = np.r_[line.start[line.priced], line.idle_start]
+    apart_to = np.r_[line.end[line.priced], line.idle_end]
+    within = of_stretches(apart_to) - of_stretches(apart_from) >= apart_to - apart_from
+    of_calls = covered(apart_from[within], apart_to[within])
     whole = float((of_stretches(stop) - of_stretches(begin)).sum())
     inside = float((of_calls(stop) - of_calls(begin)).sum())
     others = 1e9 * (run.unit_count - 1)

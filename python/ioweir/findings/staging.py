@@ -149,8 +149,10 @@ def _stretches(run: Columns, line: _Timeline, op: str) -> tuple[Numbers, Numbers
     """Beginnings and ends of the stretches that have a call which moves the data."""
     reached = np.maximum.accumulate(line.end)
     gap = np.maximum(line.start[1:] - reached[:-1], 0)
-    copying = _copying_ns(line, op) + UNSEEN_NS * (run.unit_count - 1)
-    joined = _joined(line, gap, copying, op, longest_pause_ns(run))
+    copying = _copying_ns(run, _led_to(line, op))
+    # Before an I/O call a pause may also be the program's own preparing, as everywhere (spared.py).
+    preparing = np.maximum(_copying_ns(run, line.bytes), longest_pause_ns(run))
+    joined = _joined(line, gap, preparing, copying, op)
     number = np.cumsum(np.r_[0, ~joined])
     count = int(number[-1]) + 1
     io = np.flatnonzero(line.kind == _IO)
@@ -166,28 +168,31 @@ def _stretches(run: Columns, line: _Timeline, op: str) -> tuple[Numbers, Numbers
     return begin[moves], stop[moves]
 
 
-def _copying_ns(line: _Timeline, op: str) -> Numbers:
-    """Of each entry what copying may take of the data that it leads to (written next) or comes from (read last)."""
-    at = np.arange(line.bytes.size)
-    if op == "write":
-        near = np.minimum.accumulate(np.where(line.bytes > 0, at, at.size)[::-1])[::-1]
-        known = near < at.size
-    else:
-        near = np.maximum.accumulate(np.where(line.bytes > 0, at, -1))
-        known = near >= 0
-    moved = np.where(known, line.bytes[np.where(known, near, 0)], 0)
-    return (COPIES * COPY_NS_PER_BYTE * moved).astype(np.int64)
+def _copying_ns(run: Columns, moved: Numbers) -> Numbers:
+    """How long the rank may be in no call that it knows of while it copies so many bytes: messages may be too short."""
+    copying: Numbers = COPIES * COPY_NS_PER_BYTE * moved + UNSEEN_NS * (run.unit_count - 1)
+    return copying
 
 
-def _joined(line: _Timeline, gap: Numbers, copying: Numbers, op: str, pause_ns: int) -> Mask:
-    """Of each entry but the first whether it goes on with what the one before it did."""
+def _led_to(line: _Timeline, op: str) -> Numbers:
+    """Of each entry how many bytes the messages around it lead to (written next), or come from (read before)."""
+    io = line.kind == _IO
+    turn = io[:-1] & ~io[1:] if op == "write" else ~io[:-1] & io[1:]
+    number = np.cumsum(np.r_[0, turn])
+    sums: Numbers = np.bincount(number, line.bytes)[number].astype(np.int64)
+    return sums
+
+
+def _joined(line: _Timeline, gap: Numbers, before_io: Numbers, by_message: Numbers, op: str) -> Mask:
+    """Of each entry but the first whether it goes on with what the one before it did.
+
+    `before_io`: the longest pause before each entry, if it is an I/O call; `by_message`: all pauses of the messages.
+    """
     first, second = line.kind[:-1], line.kind[1:]
-    # Before an I/O call a pause may be the program's own preparing, as everywhere (spared.py).
-    to_io = (second == _IO) & (gap <= np.maximum(copying[1:], pause_ns))
     weak = (first == _WEAK) | ((second == _WEAK) & (first != _IO))
-    enough = copying[1:] if op == "write" else copying[:-1]
-    to_message = (second != _IO) & np.where(weak, gap <= _CLOSE_NS, _in_row(line, gap, op) <= enough)
-    joined: Mask = to_io | to_message
+    enough = by_message[1:] if op == "write" else by_message[:-1]
+    to_message = np.where(weak, gap <= _CLOSE_NS, _in_row(line, gap, op) <= enough)
+    joined: Mask = np.where(second == _IO, gap <= before_io[1:], to_message)
     return joined
 
 

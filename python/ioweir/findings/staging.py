@@ -151,7 +151,7 @@ def _stretches(run: Columns, line: _Timeline, op: str) -> tuple[Numbers, Numbers
     gap = np.maximum(line.start[1:] - reached[:-1], 0)
     copying = _copying_ns(run, _led_to(line, op))
     # Before an I/O call a pause may also be the program's own preparing, as everywhere (spared.py).
-    preparing = np.maximum(_copying_ns(run, line.bytes), longest_pause_ns(run))
+    preparing = np.maximum(_copying_ns(run, _moved_next(line)), longest_pause_ns(run))
     joined = _joined(line, gap, preparing, copying, op)
     number = np.cumsum(np.r_[0, ~joined])
     count = int(number[-1]) + 1
@@ -163,7 +163,9 @@ def _stretches(run: Columns, line: _Timeline, op: str) -> tuple[Numbers, Numbers
     np.minimum.at(begin, number[of_start], line.start[of_start])
     np.maximum.at(stop, number[of_end], line.end[of_end])
     if op == "read":  # what has left this rank is still on its way to the others
-        stop += copying[np.flatnonzero(np.r_[~joined, True])]
+        largest = np.zeros(count, dtype=np.int64)
+        np.maximum.at(largest, number, line.bytes)
+        stop += _copying_ns(run, largest)
     moves = np.bincount(number, line.bytes, minlength=count) > 0
     return begin[moves], stop[moves]
 
@@ -172,6 +174,14 @@ def _copying_ns(run: Columns, moved: Numbers) -> Numbers:
     """How long the rank may be in no call that it knows of while it copies so many bytes: messages may be too short."""
     copying: Numbers = COPIES * COPY_NS_PER_BYTE * moved + UNSEEN_NS * (run.unit_count - 1)
     return copying
+
+
+def _moved_next(line: _Timeline) -> Numbers:
+    """Of each entry the bytes of the next call that moves data, itself included; 0 behind the last one."""
+    at = np.arange(line.bytes.size)
+    following = np.minimum.accumulate(np.where(line.bytes > 0, at, at.size)[::-1])[::-1]
+    moved: Numbers = np.r_[line.bytes, 0][following]
+    return moved
 
 
 def _led_to(line: _Timeline, op: str) -> Numbers:

@@ -1,4 +1,4 @@
-"""Programs with planted faults (cases.toml, held_out*.toml): which there are, running one, and what is found in it.
+"""Programs with planted faults (cases.toml, habits.toml, held_out*.toml): which there are, running one, what is found.
 
 Lives here: cases, building and running. Not here: what is right, which cases.toml says, and scores (bench_findings.py).
 """
@@ -67,16 +67,18 @@ class Case:
     def arguments(self, kind: str) -> list[str]:
         """The words of one twin."""
         both, own = (self.words.get(name, "").split() for name in ("with", kind))
-        # The kind of a program of shapes.c and forms.c stands before what is said of it.
-        return [*own, *both] if self.program in ("shapes", "forms") else [*both, *own]
+        # The kind of a program of shapes.c and its like stands before what is said of it.
+        return [*own, *both] if self.program in ("shapes", "forms", "habits") else [*both, *own]
 
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """All of cases.toml, of held_out.toml (seen by now) and of held_out_2.toml."""
+    """All of cases.toml, of habits.toml and held_out.toml (seen by now), and of held_out_2.toml."""
     return tuple(
         _case(code, {"program": program, **row}, held=name == HELD_OUT)
-        for name, program in (("cases.toml", "moves"), ("held_out.toml", "shapes"), (HELD_OUT, "forms"))
+        for name, program in (
+            ("cases.toml", "moves"), ("held_out.toml", "shapes"), ("habits.toml", "habits"), (HELD_OUT, "forms"),
+        )
         for code, table in tomllib.loads((HERE / name).read_text(encoding="utf-8")).items()
         for row in table["case"]
     )

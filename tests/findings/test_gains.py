@@ -85,10 +85,12 @@ def test_locks_that_guard_writes_into_memory_gain_from_0() -> None:
 
 def test_what_is_read_and_scattered_is_gained_with_its_messages() -> None:
     """Rank 0 reads for 1 s and scatters for 3 s, four times: of the reads a quarter stays, of the messages nothing."""
-    builder, (first, *_) = ranks(4)
+    builder, (first, *others) = ranks(4)
     for at in (0, 10, 20, 30):
         builder.add(Call(first, "pread", at, at + 1, "/in", 4 * MIB, offset=at * MIB))
         builder.add(Call(first, "MPI_Scatter", at + 1, at + 4), Call(first, "MPI_Barrier", at + 6, at + 9))
+        for other in others:
+            builder.add(Call(other, "MPI_Scatter", at, at + 4), Call(other, "MPI_Barrier", at + 6, at + 9))
     finding = one(builder, "rank0-io")
     assert (finding.seconds, finding.gain.high) == pytest.approx((16, 15))
 

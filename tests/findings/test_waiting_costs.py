@@ -29,10 +29,11 @@ def found(builder: Builder, layers: tuple[str, ...] = LAYERS, **run: object) -> 
 
 def test_what_a_rank_waits_for_what_it_writes_is_its_price() -> None:
     """Rank 0 gathers for 3 s and writes for 2 s, three times; a barrier with no write behind counts nothing."""
-    builder, (first, *_) = ranks(4)
+    builder, (first, *others) = ranks(4)
     for at in (0, 10, 20):
         builder.add(Call(first, "MPI_Gather", at, at + 3), Call(first, "pwrite", at + 3, at + 5, "/out", MIB, offset=0))
-    builder.add(Call(first, "MPI_Barrier", 30, 39))
+        builder.add(*(Call(other, "MPI_Gather", at, at + 3) for other in others))
+    builder.add(*(Call(rank, "MPI_Barrier", 30, 39) for rank in (first, *others)))
     finding = found(builder)["rank0-io"]
     assert (finding.seconds, finding.gain.high) == pytest.approx((15, 15 - 6 / 4))
 

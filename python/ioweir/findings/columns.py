@@ -5,7 +5,7 @@ rank works by itself, and the slowest is waited for: so the price of some calls 
 meetings, the largest time that one rank spent in them. In a collective call only the time after the last rank's
 arrival counts: before it, the others wait for whatever held that rank up. Example: in one stretch rank 0 spends 3 s in
 reads and rank 1 2 s, in the next 1 s and 4 s: reading costs 3 + 4 = 7 s. Waiting in MPI outside of I/O (`waits`) is
-no price; who is waited for then, `waited_for` tells. Turns which ranks take by messages look parallel
+no price; what is waited for then, staging.py tells. Turns which ranks take by messages look parallel
 (serialised_writes.py looks for them). An asynchronous request inside of an MPI-IO call lasts until that call, or the
 program's next one, was told of its end.
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
-from ioweir.findings.intervals import union
+from ioweir.findings.intervals import covered, union
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
 from ioweir.trace.reader import FLAG_FAILED, Trace
@@ -434,53 +434,6 @@ class Columns:
         moved: Floats = np.bincount(self.unit[mask], self.bytes[mask], minlength=self.units).astype(np.float64)
         return moved
 
-    def waited_for(self, unit: int, calls: Mask) -> float:
-        """Seconds that the others, in the mean, wait in MPI for a rank that makes some calls.
-
-        A wait counts from where it meets the first of the calls on: what comes behind is the rank's passing on of what
-        it has read. Example: rank 0 reads from 2 s to 3 s and sends until 5 s, rank 1 waits from 1 s to 5 s: 3 s.
-        """
-        chosen = np.flatnonzero(calls & (self.unit == unit))
-        others = np.flatnonzero(self.waits.unit != unit)
-        if not chosen.size or not others.size or self.unit_count < 2:
-            return 0.0
-        begin = self.start[chosen]
-        reached = np.maximum.accumulate(self.end[chosen])
-        start, end = self.waits.start[others], self.waits.end[others]
-        first = np.searchsorted(reached, start, side="right")
-        met = first < begin.size
-        first = np.minimum(first, begin.size - 1)
-        met &= begin[first] < end
-        waited = np.where(met, end - np.maximum(start, begin[first]), 0)
-        return float(waited.sum()) / 1e9 / (self.unit_count - 1)
-
-    def gathered_for(self, unit: int, calls: Mask) -> float:
-        """Seconds that a rank waits in MPI right before calls of its own: for what the others give it to write.
-
-        Example: it waits from 1 s to 3 s and writes from 3 s on: 2 s. A wait with another one behind counts nothing.
-        """
-        chosen = np.flatnonzero(calls & (self.unit == unit))
-        own = np.flatnonzero(self.waits.unit == unit)
-        if not chosen.size or not own.size:
-            return 0.0
-        start, end = self.waits.start[own], self.waits.end[own]
-        last = np.searchsorted(end, self.start[chosen], side="right") - 1
-        before = np.r_[np.int64(-_MOST), self.end[chosen][:-1]]
-        last = np.unique(last[(last >= 0) & (end[np.maximum(last, 0)] > before)])
-        return float((end[last] - start[last]).sum()) / 1e9
-
-    def passed_on(self, unit: int, calls: Mask) -> float:
-        """Seconds that a rank spends in MPI right behind calls of its own: in the first one behind each, no more."""
-        chosen = np.flatnonzero(calls & (self.unit == unit))
-        own = np.flatnonzero(self.waits.unit == unit)
-        if not chosen.size or not own.size:
-            return 0.0
-        start, end = self.waits.start[own], self.waits.end[own]
-        at = np.searchsorted(start, self.end[chosen], side="left")
-        behind = np.r_[self.start[chosen][1:], np.int64(_MOST)]
-        at = np.unique(at[np.r_[start, np.int64(_MOST)][at] < behind])
-        return float((end[at] - start[at]).sum()) / 1e9
-
     def waiting_in(self, unit: Numbers, begin: Numbers, stop: Numbers) -> Numbers:
         """Of stretches, each of a rank, how many nanoseconds the rank's last wait in MPI before their ends takes."""
         nothing = np.zeros(unit.size, dtype=np.int64)
@@ -518,16 +471,8 @@ class Columns:
         if not chosen.size or not begin.size:
             return 0.0
         order = np.argsort(begin, kind="stable")
-        edges = np.stack([begin[order], stop[order]], axis=1).reshape(-1)
-        edges = np.maximum.accumulate(edges)
-        # Up to each edge, how much of the time lay in calls.
-        reached = np.maximum.accumulate(self.end[chosen])
-        start = np.maximum(self.start[chosen], np.r_[np.int64(-_MOST), reached[:-1]])
-        length = np.maximum(self.end[chosen] - start, 0)
-        before = np.r_[np.int64(0), np.cumsum(length)]
-        at = np.searchsorted(start, edges, side="right")
-        cut = np.where(at > 0, np.maximum(start[at - 1] + length[at - 1] - edges, 0), 0)
-        busy = before[at] - cut
+        edges = np.maximum.accumulate(np.stack([begin[order], stop[order]], axis=1).reshape(-1))
+        busy = covered(self.start[chosen], self.end[chosen])(edges)
         return float((busy[1::2] - busy[::2]).sum()) / 1e9
 
     def span_s(self, mask: Mask) -> float:

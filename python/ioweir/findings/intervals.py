@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     Numbers = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
 
 
 def union(group: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
@@ -29,3 +32,42 @@ def union(group: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Number
     new = np.maximum(stop - np.maximum(begin, before), 0)
     busy = np.bincount(dense[order], new, minlength=names.size)
     return names, (busy * (1 << shift)).astype(np.int64)
+
+
+def covered(start: Numbers, end: Numbers) -> Callable[[Numbers], Numbers]:
+    """Says of times how much of what lies before each is in one of the intervals.
+
+    Example: of 0 to 2 and 1 to 5, at 4: 4; at 9: 5.
+    """
+    order = np.argsort(start, kind="stable")
+    reached = np.maximum.accumulate(end[order])
+    begin = np.maximum(start[order], np.r_[start[order][:1], reached[:-1]])
+    length = np.maximum(end[order] - begin, 0)
+    before = np.r_[np.int64(0), np.cumsum(length)]
+
+    def until(times: Numbers) -> Numbers:
+        at = np.searchsorted(begin, times, side="right")
+        cut = np.where(at > 0, np.maximum(begin[at - 1] + length[at - 1] - times, 0), 0)
+        result: Numbers = before[at] - cut
+        return result
+
+    return until
+
+
+def at_once(start: Numbers, end: Numbers) -> Floats:
+    """Of each interval how many there are while it lasts, in the mean, itself included.
+
+    Example: of 0 to 4 and 2 to 4: 1.5 and 2.
+    """
+    starts, ends = np.sort(start), np.sort(end)
+    sums = [np.r_[0.0, np.cumsum(times - starts[0], dtype=np.float64)] for times in (starts, ends)]
+
+    def spent(times: Numbers) -> Floats:
+        """All time in intervals before each of these."""
+        begun, over = (np.searchsorted(edges, times, side="right") for edges in (starts, ends))
+        since = (times - starts[0]).astype(np.float64)
+        result: Floats = begun * since - sums[0][begun] - (over * since - sums[1][over])
+        return result
+
+    result: Floats = np.maximum((spent(end) - spent(start)) / np.maximum(end - start, 1), 1.0)
+    return result

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from ioweir.base.csv_cells import guarded
 from ioweir.base.guarded_files import writing_named
 from ioweir.base.progress import watched
 from ioweir.base.spec_names import DATA_OPS, LAYERS, OPS
@@ -265,7 +266,10 @@ class table_writer:  # noqa: N801 (used like a function)
         return self._write
 
     def _write(self, table: Any) -> None:
-        table = plain(table) if self._suffix.startswith(".csv") else table.replace_schema_metadata(self._metadata)
+        if self._suffix.startswith(".csv"):
+            table = guarded(plain(table))
+        else:
+            table = table.replace_schema_metadata(self._metadata)
         if self._open is None:
             self._open = self._begin(table.schema)
         self._open.write_table(table)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioweir.base.spec_names import HDF5, LAYERS
+from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
-from ioweir.findings.rule import CALLS, Found, Rule
+from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
     ABOVE_LARGE,
     MANY,
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
 
     from ioweir.findings.columns import Columns, Mask
 
+_SCATTERED = 16
+"""As in collective_scattered.py."""
+
 
 def _find(run: Columns) -> Iterator[Found]:
     independent = run.mpi_data & ~run.collective & (run.bytes > 0)
     for op in ("write", "read"):
         calls = (run.own_storage | independent) & run.is_op(op) & (run.bytes < SMALL)
+        calls |= _pieces(run, independent & run.is_op(op) & (run.bytes >= SMALL), op)
         if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
             continue
         price = run.price(run.roots_of(calls))
@@ -43,7 +47,7 @@ def _find(run: Columns) -> Iterator[Found]:
         files = run.files_of(calls)
         cause, remedy = _of_program(op, typical(run, calls))
         remedies = [Remedy("source", remedy)]
-        inside = calls & ~run.is_layer("MPI-IO")[run.root] & ~run.outermost
+        inside = calls & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
             cause, remedies = _of_library(run, inside, op, files)
         yield Found(
@@ -64,6 +68,14 @@ def _find(run: Columns) -> Iterator[Found]:
         )
 
 
+def _pieces(run: Columns, large: Mask, op: str) -> Mask:
+    """Small POSIX requests that the MPI library makes of independent calls which are not small: 16 or more of each."""
+    inner = run.storage & run.is_op(op) & (run.bytes < SMALL) & (run.mpi >= 0)
+    scattered = large & (run.count_inside(inner) >= _SCATTERED)
+    pieces: Mask = inner & scattered[run.mpi]
+    return pieces
+
+
 def _of_program(op: str, each: int) -> tuple[str, str]:
     return (
         f"The program makes a request of its own for every {size(each)}. Each one has a fixed cost, whatever its size.",
@@ -77,8 +89,11 @@ def _of_library(run: Columns, inside: Mask, op: str, files: list[str]) -> tuple[
     layer = LAYERS[int(np.bincount(run.layer[run.root[inside]]).argmax())]
     remedy = Remedy(
         "source",
-        f"{op} at a time what lies together in the file (HDF5: chunks of the shape of one access, H5Pset_chunk, and a "
-        "chunk cache that holds them, H5Pset_chunk_cache)",
+        f"call the collective function (MPI_File_{op}_all), which puts neighbouring pieces together, or {op} at a time "
+        "what lies together in the file"
+        if layer == MPI_IO
+        else f"{op} at a time what lies together in the file (HDF5: chunks of the shape of one access, H5Pset_chunk, "
+        "and a chunk cache that holds them, H5Pset_chunk_cache)",
     )
     learned = [learned_chunks(files)] if layer == HDF5 and op == "write" else []
     return (
@@ -93,9 +108,15 @@ RULE = Rule(
     title="Many small requests",
     layer="POSIX",
     order=50,
-    definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more.",
+    definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more. Of an "
+    "independent MPI-IO call that is larger, the requests count which the MPI library makes of it, where these are 16 "
+    "or more.",
     source="Hockney 1982 (n-half)",
-    thresholds=(SMALL_WHY, MANY_WHY),
+    thresholds=(
+        SMALL_WHY,
+        MANY_WHY,
+        Threshold("pieces", "16 a call", "as for collective-scattered: fewer are no scattering yet"),
+    ),
     gain=ABOVE_LARGE + VANISH,
     limits="Calls through FILE streams are gathered by the C library: see stdio-data. Where one size is all that "
     "a run has, the rate of large calls is not known and the upper bound is the whole time.",

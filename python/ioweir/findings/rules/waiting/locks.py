@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioweir.base.units import seconds as in_words
+from ioweir.findings.intervals import at_once
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
 from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, STRIPE, aggregate, counted, from_memory
@@ -14,7 +15,7 @@ from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, ST
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask
+    from ioweir.findings.columns import Columns, Floats, Mask, Numbers
 
 _WAIT_NS = 20_000
 
@@ -98,7 +99,7 @@ def _handover(run: Columns) -> Iterator[Found]:
     other = mask[calls]
     if other.sum() < 16 or (~other).sum() < 16:
         return
-    pace = run.duration[calls] / run.bytes[calls]
+    pace = run.duration[calls] / run.bytes[calls] / _writers_at_once(run, calls)
     slow, usual = float(np.median(pace[other])), float(np.median(pace[~other]))
     # The node's memory has no stripes: there, others' work makes writes slow.
     if slow < 2 * usual or from_memory(run, mask):
@@ -124,6 +125,20 @@ def _handover(run: Columns) -> Iterator[Found]:
         files=files,
         ranks=run.ranks_of(mask),
     )
+
+
+def _writers_at_once(run: Columns, calls: Numbers) -> Floats:
+    """Of each write how many writes of the file there are meanwhile: each may have waited for all others.
+
+    Without it whoever writes while the others do not seems to be faster because it comes first to its stripes.
+    """
+    result = np.ones(calls.size)
+    by_file = np.argsort(run.file[calls], kind="stable")
+    edges = np.flatnonzero(np.diff(run.file[calls][by_file])) + 1
+    for rows in np.split(by_file, edges):
+        if np.unique(run.unit[calls[rows]]).size > 1:
+            result[rows] = at_once(run.start[calls[rows]], run.end[calls[rows]])
+    return result
 
 
 WAIT = Rule(
@@ -154,7 +169,8 @@ HANDOVER = Rule(
     layer="POSIX",
     order=42,
     definition="Writes that begin or end in a stretch of 1 MiB that another rank wrote last. They are at least twice "
-    "as slow a byte (median) as all others, and not as fast as the node's memory, which has no stripes.",
+    "as slow a byte (median) as all others with as many writers at once, and not as fast as the node's memory, which "
+    "has no stripes.",
     source="Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
     thresholds=(
         Threshold(
@@ -163,6 +179,12 @@ HANDOVER = Rule(
             "the medians of 16 or more calls differ by less without a cause: a hand-over is a flush and a round trip",
         ),
         Threshold("calls", "16 of each kind", "below it a median says nothing"),
+        Threshold(
+            "at once",
+            "divided by how many writes of the file there are meanwhile",
+            "file systems that let in one writer at a time make all wait for all: without stripes, too, the ranks that "
+            "are behind are slower than those that are alone ahead of them",
+        ),
         MEMORY_WHY,
     ),
     gain="lost: what the writes cost above the pace of the others" + SHOWN,

@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import WAITING
 from ioweir.base.units import number_list, size
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
 from ioweir.findings.rules.common import ONE_WRITER, SHOWN, STRIPE, counted, from_memory
+from ioweir.findings.staging import staging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ioweir.findings.columns import Columns, Mask
+
+
+_WAITED = 0.25
 
 
 def _own_data(run: Columns, op: str) -> Mask:
@@ -43,19 +48,21 @@ def _one(run: Columns) -> Iterator[Found]:
             continue
         calls &= run.unit == unit
         price = run.price(calls)
-        waited = run.waited_for(unit, run.outermost)
-        gathered = (run.gathered_for if op == "write" else run.passed_on)(unit, run.outermost)
-        seconds = min(max(price.seconds + gathered, waited), run.wall_s)
+        waits = staging(run, unit, calls, op)
+        seconds = min(price.seconds + waits.beside, run.wall_s)
         if not run.worth(seconds):
             continue
         # Messages are spared altogether; of its own calls the rank keeps its part.
         messages = seconds - price.seconds
         high = seconds - price.seconds / run.unit_count
+        low = messages / 2 if from_memory(run, run.storage & calls[run.root]) else None
+        if WAITING in run.recorded and waits.whole < _WAITED * high:
+            low = 0.0
         (rank,) = run.ranks([unit]) or (unit,)
         yield Found(
             calls=calls,
             seconds=seconds,
-            low=messages / 2 if from_memory(run, run.storage & calls[run.root]) else None,
+            low=low,
             high=high,
             summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
             f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
@@ -65,10 +72,10 @@ def _one(run: Columns) -> Iterator[Found]:
                 Evidence(f"share of the bytes that rank {rank} {op}s", 100 * float(moved[unit]) / total, "%"),
                 counted(f"its {op}s", calls),
                 Evidence(f"time of its {op}s", price.seconds, "s"),
-                Evidence("waiting of another rank in MPI for it, in the mean", waited, "s"),
+                Evidence("waiting of another rank in MPI for it, in the mean", waits.whole, "s"),
                 Evidence(
-                    f"time of rank {rank} in MPI, {'before its writes' if op == 'write' else 'after its reads'}",
-                    gathered,
+                    f"of it while rank {rank} {'collects it' if op == 'write' else 'passes it on'}",
+                    waits.beside,
                     "s",
                 ),
             ],
@@ -185,20 +192,38 @@ ONE = Rule(
     layer="POSIX",
     order=25,
     definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
-    "a program of several ranks. The seconds are those of its calls; or, where that is more, those that another rank "
-    "waits in MPI, in the mean, from where its wait meets one of the calls on: passing on what was "
-    "read is part of it. What the rank "
-    "itself waits in MPI right before its writes is added: it gathers what it writes.",
+    "a program of several ranks. The seconds are those of its calls. Added are those that another rank, in the mean, "
+    "waits in MPI while this one collects and packs what it writes next, passes on what it has read, or opens and "
+    "closes files. Ranks that compute meanwhile lose nothing, and are not counted.",
     source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 "
     "(from one process that does the I/O to parallel I/O)",
     thresholds=(
         Threshold("share", "90 %", "what the other ranks move besides is logs"),
         Threshold("bytes", "1 MiB", "parameter files are rightly read once and sent to all"),
+        Threshold(
+            "packing",
+            "3 ns a byte, and 10 us for each other rank",
+            "how long the rank may be in no call between messages and the call that they belong to: three copies of 1 "
+            "ns a byte (who sends, who gets, who packs), and messages under 10 us, which leave no event; before its "
+            "calls also a pause that is no phase of its own (1 % of the run)",
+        ),
+        Threshold(
+            "messages",
+            "receives and gathers before writes; sends, scatters and broadcasts behind reads",
+            "MPI_Wait, MPI_Sendrecv, one-sided epochs and the like may be the program's own: only beside the I/O",
+        ),
+        Threshold(
+            "waited for",
+            "a quarter of what was lost",
+            "where the others were seen to wait for less, they may compute meanwhile: the gain begins at 0",
+        ),
         ONE_WRITER,
     ),
-    gain="lost: all but 1/ranks of the rank's own calls' time, and all of the messages'; low: a quarter, for the "
-    "storage may not be faster for several; where the node's memory answered, a half of the messages' time",
-    limits="Without the layer MPI no waiting is counted.",
+    gain="lost: all but 1/ranks of the rank's own calls' time, and all of the waiting beside them; low: a quarter, for "
+    "the storage may not be faster for several; where the node's memory answered, a half of the waiting beside them; 0 "
+    "where the others do not wait",
+    limits="Without the layer MPI no waiting is counted. Of what the rank computes between its messages and its calls "
+    "no more is counted than packing takes. Ranks that ask with MPI_Test and the like are not seen to wait.",
     needs=(),
     find=_one,
     of_ranks=True,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -247,19 +248,17 @@ private:
     /// Waits until the memory for bytes that wait takes those of another call, too. False: they never fit, and each rank writes its own bytes
     /// behind all that waits (engine/behind). All ranks wait for the one with most.
     bool make_room(std::int64_t part_bytes, PhaseResult& result) {
-        const std::int64_t most =
-            strategy_.buffer_bytes > 0 ? strategy_.buffer_bytes : planner::usual_behind_bytes;
+        const std::int64_t most = strategy_.buffer_bytes > 0 ? strategy_.buffer_bytes : planner::usual_behind_bytes;
         const bool fits = part_bytes <= most;
-        std::int64_t waiting = 0;
-        for (const auto& call : under_way_) waiting += call->over ? 0 : call->part_bytes;
-        while (!under_way_.empty() && (!fits || waiting + part_bytes > most)) {
-            UnderWay& oldest = *under_way_.front();
-            if (!oldest.over) {
-                wait_for(oldest.over);
-                waiting -= oldest.part_bytes;
-            }
-            add(oldest.collective.work(), result);
-            under_way_.erase(under_way_.begin());
+        const auto is_full = [&] {
+            std::int64_t waiting = part_bytes;
+            for (const auto& call : under_way_) waiting += call->over ? 0 : call->part_bytes;
+            return waiting > most;
+        };
+        while (!under_way_.empty() && (under_way_.front()->over || !fits || is_full())) {
+            wait_for(under_way_.front()->over);
+            add(under_way_.front()->collective.work(), result);
+            under_way_.pop_front();
         }
         return fits;
     }
@@ -312,7 +311,7 @@ private:
     ExtentLocks locks_;
     Clients clients_;
     Jobs jobs_;
-    std::vector<std::unique_ptr<UnderWay>> under_way_;
+    std::deque<std::unique_ptr<UnderWay>> under_way_;
     SimulationResult result_;
     Observer* observer_;
     bool happened_ = false;

@@ -2,8 +2,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "bindings/planner.hpp"
 #include "bindings/rows.hpp"
@@ -12,7 +15,9 @@
 #include "container/merge.hpp"
 #include "container/sharing/orphans.hpp"
 #include "ncsub/access.hpp"
+#include "ncsub/core/partition.hpp"
 #include "ncsub/files.hpp"
+#include "ncsub/header.hpp"
 #include "ncsub/writing.hpp"
 #include "storage/posix.hpp"
 
@@ -92,6 +97,56 @@ nb::dict describe_netcdf(const std::string& path) {
     return row;
 }
 
+/// The dimension that the variable's attribute asks for, else the one of that name (adapters/pnetcdf/define.cpp).
+std::optional<int> asked_dimension(const ioweir::ncsub::Header& header, const ioweir::ncsub::Variable& variable,
+                                   const std::string& par_dim) {
+    for (const char* name : {"par_dim_id", "_PnetCDF_SubFiling.par_dim_id"}) {
+        const ioweir::ncsub::Attribute* const attribute = ioweir::ncsub::find(variable.attributes, name);
+        if (attribute == nullptr) continue;
+        if (const auto ids = ioweir::ncsub::integers_of(*attribute); ids.size() == 1) return static_cast<int>(ids[0]);
+    }
+    for (std::size_t i = 0; i < header.dimensions.size() && !par_dim.empty(); ++i)
+        if (header.dimensions[i].name == par_dim) return static_cast<int>(i);
+    return std::nullopt;
+}
+
+nb::dict netcdf_division(const std::string& path, std::int64_t subfiles, const std::string& par_dim) {
+    namespace ncsub = ioweir::ncsub;
+    const ncsub::Header header = ioweir::value_of(ncsub::read_header(path));
+    nb::list arrays;
+    for (const ncsub::Variable& variable : header.variables) {
+        ncsub::Shape shape;
+        shape.record = header.is_record(variable);
+        nb::list names;
+        for (const std::int64_t id : variable.dimensions) {
+            const ncsub::Dimension& dimension = header.dimensions[static_cast<std::size_t>(id)];
+            shape.lengths.push_back(dimension.length);
+            shape.dimension_ids.push_back(static_cast<int>(id));
+            names.append(dimension.name);
+        }
+        const ncsub::Choice choice =
+            ncsub::choose_dimension(shape, {subfiles, 0, asked_dimension(header, variable, par_dim)});
+        nb::dict row;
+        row["name"] = variable.name;
+        row["begin"] = variable.begin;
+        row["element_bytes"] = ncsub::bytes_of(variable.type);
+        row["dimensions"] = names;
+        row["lengths"] = shape.lengths;
+        row["record"] = shape.record;
+        row["divided"] = choice.dimension;
+        row["boundaries"] =
+            choice.dimension < 0
+                ? std::vector<std::int64_t>{}
+                : ncsub::boundaries_of(shape.lengths[static_cast<std::size_t>(choice.dimension)], subfiles);
+        arrays.append(row);
+    }
+    nb::dict result;
+    result["arrays"] = arrays;
+    result["records"] = header.records;
+    result["record_bytes"] = ncsub::record_bytes(header);
+    return result;
+}
+
 std::int64_t merge_netcdf(const std::string& path, const std::string& output, bool unfinished) {
     const auto merged = [&] {
         const nb::gil_scoped_release released;
@@ -150,6 +205,11 @@ void bind_container(nb::module_& m) {
           "The same as describe_container for such a file: its arrays, and where their parts begin; the master is its "
           "first part, "
           "and the bytes of a part that is missing are -1.");
+    m.def("netcdf_division", &netcdf_division, nb::arg("path"), nb::arg("subfiles"), nb::arg("par_dim") = "",
+          "How the arrays of an ordinary netCDF file would be divided over subfiles: `records`, `record_bytes` (from one "
+          "record to the next) and `arrays`, one dict each: name, begin (of its first byte), element_bytes, dimensions "
+          "(names), lengths (of the unlimited one 0), record, divided (which dimension; -1: it stays whole), boundaries "
+          "(where its parts begin, and the end). Raises ValueError where it is no such file.");
     m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"), nb::arg("unfinished") = false,
           "The same as merge_container for a netCDF file whose arrays lie in subfiles.");
     m.def("netcdf_leftover", &netcdf_leftover, nb::arg("path"),

@@ -2,6 +2,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,16 @@ nb::list kernel_requests(const std::string& name, int ranks, const std::vector<s
     return calls;
 }
 
+std::int64_t kernel_largest(const std::string& name, int ranks, const std::vector<std::string>& words) {
+    const auto kernel = ioweir::kernel_of(name, ranks, words);
+    std::int64_t most = 0;
+    for (std::int64_t call = 0; call < kernel->calls(); ++call) {
+        const ioweir::kernels::CallPattern pattern(kernel, call);
+        for (int rank = 0; rank < ranks; ++rank) most = std::max(most, pattern.rank_bytes(rank));
+    }
+    return most;
+}
+
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
@@ -65,4 +77,6 @@ void bind_kernels(nb::module_& m) {
           "Raises ValueError when there is no such kernel, parameter or value.");
     m.def("kernel_requests", &kernel_requests, nb::arg("name"), nb::arg("ranks"), nb::arg("settings"),
           "Of each call and rank what it asks for, as (offset, length).");
+    m.def("kernel_largest", &kernel_largest, nb::arg("name"), nb::arg("ranks"), nb::arg("settings"),
+          "Bytes of one rank in one call, at most.");
 }

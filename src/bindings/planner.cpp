@@ -8,6 +8,7 @@
 
 #include "base/size_text.hpp"
 #include "bindings/text.hpp"
+#include "planner/placement.hpp"
 #include "planner/plan.hpp"
 #include "policy/applicable.hpp"
 #include "policy/plan_file.hpp"
@@ -72,4 +73,6 @@ void bind_planner(nb::module_& m) {
         "check_plan", &check_plan, nb::arg("text"), nb::arg("name"),
         "Raises ValueError where a rule of the plan cannot be carried out beneath a program. Gives the rules that name "
         "target directories, one dict each: match, line, targets; whether those are there is not looked at.");
+    // With writers = "behind:N": bytes of a rank that wait, where the rule has no buffer.
+    m.attr("usual_behind_bytes") = ioweir::planner::usual_behind_bytes;
 }

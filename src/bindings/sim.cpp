@@ -147,7 +147,8 @@ using Lists = std::vector<std::vector<std::vector<std::pair<std::int64_t, std::i
 
 nb::dict simulate_extents(const std::map<std::string, double>& figures, const std::vector<double>& slowdown,
                           const std::string& plan, const std::string& plan_name, std::size_t rule, const Lists& calls,
-                          double compute_s, bool writes, std::uint64_t seed, bool in_step, sim::Recorder* recorder) {
+                          double compute_s, bool writes, std::uint64_t seed, bool in_step, sim::Recorder* recorder,
+                          const std::vector<double>& computing) {
     std::vector<std::shared_ptr<const layout::AccessPattern>> patterns;
     for (const auto& ranks : calls) {
         std::vector<layout::ExtentList> lists;
@@ -163,6 +164,7 @@ nb::dict simulate_extents(const std::map<std::string, double>& figures, const st
     workload.calls = std::ssize(patterns);
     workload.pattern = [&](std::int64_t call) { return patterns[static_cast<std::size_t>(call)]; };
     workload.compute_s = compute_s;
+    workload.computing = computing;
     workload.writes = writes;
     workload.reads = !writes;
     workload.in_step = in_step;
@@ -218,5 +220,7 @@ void bind_sim(nb::module_& m) {
     m.def("simulate_extents", &simulate_extents, nb::arg("figures"), nb::arg("slowdown"), nb::arg("plan"),
           nb::arg("plan_name"), nb::arg("rule"), nb::arg("calls"), nb::arg("compute_s"), nb::arg("writes"),
           nb::arg("seed"), nb::arg("in_step") = false, nb::arg("recorder").none() = nullptr,
-          "The same of calls as lists of (offset, length), one a rank.");
+          nb::arg("computing") = std::vector<double>{},
+          "The same of calls as lists of (offset, length), one a rank. `computing`: seconds behind each call that "
+          "writes, where they are not all `compute_s`.");
 }

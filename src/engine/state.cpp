@@ -1,8 +1,10 @@
 #include "engine/state.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/checksum.hpp"
@@ -69,11 +71,29 @@ std::shared_ptr<Handle> Engine::find(MPI_File fh) const {
     return found == handles_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<Handle> Engine::find_path(const std::string& path) const {
-    const std::shared_lock guard(lock_);
-    const auto found =
-        std::find_if(handles_.begin(), handles_.end(), [&](const auto& entry) { return entry.second->path == path; });
-    return found == handles_.end() ? nullptr : found->second;
+std::shared_ptr<Handle> Engine::find_named(const std::string& path) const {
+    std::vector<std::shared_ptr<Handle>> open;
+    {
+        const std::shared_lock guard(lock_);
+        for (const auto& [fh, handle] : handles_) open.push_back(handle);
+    }
+    if (open.empty()) return nullptr;
+    const StorageScope scope(*this);
+    const auto identity_at = [](const std::string& name) {
+        struct stat info{};
+        return ::stat(name.c_str(), &info) == 0 ? std::optional(FileIdentity{info.st_dev, info.st_ino}) : std::nullopt;
+    };
+    const std::optional<FileIdentity> wanted = identity_at(path);
+    std::shared_ptr<Handle> found;
+    for (const std::shared_ptr<Handle>& handle : open) {
+        if (handle->path != path) {
+            const auto its = handle->engaged ? std::optional(handle->descriptor.identity) : identity_at(handle->path);
+            if (!wanted || !its || *its != *wanted) continue;
+        }
+        found = handle;
+        if (handle->engaged) break;
+    }
+    return found;
 }
 
 void Engine::add(MPI_File fh, std::shared_ptr<Handle> handle) {

@@ -244,8 +244,8 @@ public:
     /// All that are left, and forgets them.
     [[nodiscard]] std::vector<std::shared_ptr<Handle>> take_all();
 
-    /// A handle that is open for the path; null: there is none.
-    [[nodiscard]] std::shared_ptr<Handle> find_path(const std::string& path) const;
+    /// A handle that is open for the file at a path, by whatever name it was opened; of several one that is engaged. Null: there is none.
+    [[nodiscard]] std::shared_ptr<Handle> find_named(const std::string& path) const;
 
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for

@@ -23,4 +23,7 @@ namespace ioweir::planner {
 /// writers = "behind:N": the ranks of a node over the threads that write behind. Each thread runs on the first of its ranks.
 using WriteBehindRanks = EvenSplit;
 
+/// The same: what each rank may have handed over that is not written yet, where the strategy has no buffer.
+inline constexpr std::int64_t usual_behind_bytes = 32 << 20;
+
 }  // namespace ioweir::planner

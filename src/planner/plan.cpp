@@ -28,6 +28,9 @@ std::int64_t Plan::rounds() const {
 
 std::optional<Error> why_not_executable(const Strategy& strategy) {
     if (entry_for(strategy) != nullptr) return std::nullopt;
+    if (left_to_library(strategy))
+        return Error{"bytes that the MPI library moves", to_text(strategy),
+                     "there is no plan for them: write other writers than library"};
     std::string known;
     for (const StrategyEntry* entry : executable_strategies()) {
         if (!known.empty()) known += "; ";

@@ -506,6 +506,18 @@ TEST(Plan, LegalButNotExecutableIsSaid) {
     }
 }
 
+TEST(Plan, ThereIsNoneForWhatTheMpiLibraryMoves) {
+    Strategy strategy;
+    strategy.writers = {WritersKind::library, 0};
+    EXPECT_TRUE(left_to_library(strategy));
+    EXPECT_FALSE(left_to_library({}));
+    const auto made = plan(pattern_of({{{0, 8}}}), StripeLayout::unstriped(), {}, strategy);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().message(),
+              "bytes that the MPI library moves: mapping shared, writers library, domains even, order sequential; there "
+              "is no plan for them: write other writers than library");
+}
+
 TEST(Plan, UnsoundProfilesAndNegativeNumbersAreRefused) {
     const auto pattern = pattern_of({{{0, 8}}});
     EXPECT_EQ(plan(pattern, StripeLayout::unstriped(), {{}, {0}}, {}).error().what,

@@ -38,6 +38,7 @@ enum class WritersKind : std::uint8_t {
     aggregators,  ///< `count` ranks, in step with the others; 0 = auto
     delegates,    ///< one dedicated rank in `count`, which writes while the others compute on (rbIO)
     behind,       ///< threads of `count` ranks a node, under unmodified programs
+    library,      ///< the MPI library, as without a plan: no strategy of ours
     automatic,    ///< everyone or aggregators, call by call, as chosen_for() in plan.hpp says
 };
 
@@ -101,6 +102,11 @@ struct Strategy {
 /// May bytes go through aggregators?
 [[nodiscard]] constexpr bool may_aggregate(const Strategy& strategy) {
     return strategy.writers.kind == WritersKind::aggregators || strategy.writers.kind == WritersKind::automatic;
+}
+
+/// The MPI library moves the bytes: there is nothing to plan.
+[[nodiscard]] constexpr bool left_to_library(const Strategy& strategy) {
+    return strategy.writers.kind == WritersKind::library;
 }
 
 /// Each reads exactly what the to_text of its type gives: "subfiles:auto", "aggregators:8", "delegates:1/16", "group-cyclic".

@@ -65,6 +65,7 @@ std::optional<Error> why_not_applied(const PlanFile& plan) {
     for (const FileRule& rule : plan.files) {
         for (const auto judge : {judge_combinations, judge_domains})
             if (auto error = judge(plan, rule)) return error;
+        if (left_to_library(rule.strategy)) continue;
         if (auto error = why_not_executable(rule.strategy)) {
             error->value =
                 value_in(plan, rule, "mapping", toml_string(to_text(rule.strategy.mapping))) + ": " + error->value;

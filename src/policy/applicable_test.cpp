@@ -38,6 +38,21 @@ TEST(Applicable, WhatTheEngineCarriesOutGoesAhead) {
         EXPECT_EQ(verdict(lines), "") << lines;
 }
 
+TEST(Applicable, TheMpiLibraryMayKeepAFile) {
+    for (const char* more : {"", "hdf5 = { alignment = 4096 }\n", "netcdf = { subfiles = 2 }\n",
+                             "stripe = { count = 4 }\n"})
+        EXPECT_EQ(verdict(std::string("writers = \"library\"\n") + more), "") << more;
+    const auto refused = [](const std::string& more) { return verdict("writers = \"library\"\n" + more); };
+    EXPECT_EQ(refused("mapping = \"log\"\n"),
+              "the MPI library for a file in several parts: writers = \"library\" (plan.toml:1, the rule for \"*.chk\"); "
+              "the MPI library knows one file: write mapping = \"shared\", or other writers with mapping = \"log\"");
+    EXPECT_EQ(refused("buffer = \"1 MiB\"\n").find("buffer for bytes that the MPI library moves"), 0U);
+    EXPECT_EQ(refused("visibility = \"sync\"\n").find("visibility for bytes that"), 0U);
+    EXPECT_EQ(refused("set_size = \"at-once\"\n").find("set_size for bytes that"), 0U);
+    EXPECT_EQ(refused("domains = \"cyclic\"\n").find("domains without meaning for their writers"), 0U);
+    EXPECT_EQ(refused("order = \"contention-free\"\n").find("an order without meaning for its writers"), 0U);
+}
+
 TEST(Applicable, DelegatesAreAProgramsOwn) {
     EXPECT_EQ(verdict("writers = \"delegates:1/4\"\n"),
               "writers that no plan can give a program: writers = \"delegates:1/4\" (plan.toml:1, the rule for "

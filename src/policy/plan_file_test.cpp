@@ -130,7 +130,7 @@ TEST(PlanFile, UnknownKeysNameTheirLineAndWhatWasMeant) {
 TEST(PlanFile, UnknownValuesNameTheirLineAndWhatWasMeant) {
     EXPECT_EQ(refusal("[[file]]\nmatch = \"*\"\n\nwriters = \"evryone\"\n"),
               "unknown writers: 'evryone' (plan.toml:4); did you mean 'everyone'? known: everyone, aggregators, "
-              "delegates, behind, auto");
+              "delegates, behind, library, auto");
     EXPECT_EQ(
         refusal("[[file]]\nmatch = \"*\"\nwriters = \"aggregators\"\n"),
         "malformed writers: 'aggregators' (plan.toml:3); write aggregators:N or aggregators:auto, with N = 1 or more");

@@ -1,11 +1,15 @@
 #include "sim/simulation.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "planner/placement.hpp"
 #include "planner/plan.hpp"
 #include "sim/events.hpp"
 #include "sim/indexed_pattern.hpp"
@@ -127,11 +131,10 @@ private:
         Seconds computed = 0;
         const bool behind = writes && strategy_.writers.kind == planner::WritersKind::behind;
         for (std::int64_t call = 0; call < workload_.calls; ++call) {
-            if (call > 0 && writes && workload_.compute_s > 0) {
-                wait_until(events_.now() + workload_.compute_s);
-                computed += workload_.compute_s;
-            }
             if (auto error = this->call(call, writes, behind, result)) return error;
+            const Seconds spent = writes ? computed_behind(call) : 0;
+            if (spent > 0) wait_until(events_.now() + spent);
+            computed += spent;
         }
         const Seconds returned = events_.now();
         for (const auto& call : under_way_) wait_for(call->over);
@@ -155,6 +158,11 @@ private:
             result.targets[i].last_s -= began;
         }
         return std::nullopt;
+    }
+
+    [[nodiscard]] Seconds computed_behind(std::int64_t call) const {
+        if (!workload_.computing.empty()) return workload_.computing[static_cast<std::size_t>(call)];
+        return call + 1 < workload_.calls ? workload_.compute_s : 0;
     }
 
     /// Every process opens the file; files of groups and logs are made by one each.
@@ -183,6 +191,7 @@ private:
         std::unique_ptr<IndexedPattern> indexed;
         planner::Plan plan;
         Collective collective;
+        std::int64_t part_bytes = 0;  ///< of the rank with most
         bool handed_over = false, over = false;
     };
 
@@ -195,8 +204,12 @@ private:
         const auto request = planner::RequestSummary::of(said, writes);
         result.bytes += request.bytes;
         if (request.bytes == 0) return std::nullopt;
+        for (const planner::RankSummary& rank : said)
+            under_way->part_bytes = std::max(under_way->part_bytes, rank.bytes);
+        if (behind) behind = make_room(under_way->part_bytes, result);
+        const bool by_strategy = writes && (behind || strategy_.writers.kind != planner::WritersKind::behind);
         auto made =
-            planner::plan(request, topology_, files_.shared_stripes(), {}, writes ? strategy_ : read_strategy());
+            planner::plan(request, topology_, files_.shared_stripes(), {}, by_strategy ? strategy_ : by_itself());
         if (!made) return made.error();
         under_way->plan = made.take();
         if (number == 0 && writes) result_.remarks = under_way->plan.remarks;
@@ -232,8 +245,26 @@ private:
         return std::nullopt;
     }
 
-    /// What was written behind the program is read by each rank.
-    [[nodiscard]] Strategy read_strategy() const {
+    /// Waits until the memory for bytes that wait takes those of another call, too. False: they never fit, and each rank writes its own bytes
+    /// behind all that waits (engine/behind). All ranks wait for the one with most.
+    bool make_room(std::int64_t part_bytes, PhaseResult& result) {
+        const std::int64_t most = strategy_.buffer_bytes > 0 ? strategy_.buffer_bytes : planner::usual_behind_bytes;
+        const bool fits = part_bytes <= most;
+        const auto is_full = [&] {
+            std::int64_t waiting = part_bytes;
+            for (const auto& call : under_way_) waiting += call->over ? 0 : call->part_bytes;
+            return waiting > most;
+        };
+        while (!under_way_.empty() && (under_way_.front()->over || !fits || is_full())) {
+            wait_for(under_way_.front()->over);
+            add(under_way_.front()->collective.work(), result);
+            under_way_.pop_front();
+        }
+        return fits;
+    }
+
+    /// What was written behind the program is read by each rank, and what its memory does not take is written by each.
+    [[nodiscard]] Strategy by_itself() const {
         Strategy strategy = strategy_;
         if (strategy.writers.kind == planner::WritersKind::behind)
             strategy.writers = {planner::WritersKind::everyone, 0};
@@ -280,7 +311,7 @@ private:
     ExtentLocks locks_;
     Clients clients_;
     Jobs jobs_;
-    std::vector<std::unique_ptr<UnderWay>> under_way_;
+    std::deque<std::unique_ptr<UnderWay>> under_way_;
     SimulationResult result_;
     Observer* observer_;
     bool happened_ = false;
@@ -295,6 +326,12 @@ Result<SimulationResult> simulate(const Machine& machine, const Workload& worklo
         return Error{"nothing to simulate",
                      std::to_string(workload.ranks) + " ranks, " + std::to_string(workload.calls) + " calls",
                      "give at least one rank and one call"};
+    const bool may_be = std::all_of(workload.computing.begin(), workload.computing.end(),
+                                    [](double spent) { return spent >= 0 && std::isfinite(spent); });
+    if (!workload.computing.empty() && (!may_be || std::ssize(workload.computing) != workload.calls))
+        return Error{"times of computing that cannot be",
+                     std::to_string(workload.computing.size()) + " of them, " + std::to_string(workload.calls) + " calls",
+                     "give none, or one behind each call, 0 or more"};
     if (strategy.mapping.kind == MappingKind::grouped && strategy.mapping.count > workload.ranks)
         return Error{"more files than ranks",
                      to_text(strategy.mapping) + " with " + std::to_string(workload.ranks) + " ranks",

@@ -26,6 +26,8 @@ struct Workload {
     /// The bytes of all ranks in a call, from 0.
     std::function<std::shared_ptr<const layout::AccessPattern>(std::int64_t call)> pattern;
     double compute_s = 0;  ///< between two calls that write
+    /// The same where it differs: behind each call that writes, the last one too, before the file is closed. Empty: compute_s.
+    std::vector<double> computing;
     bool writes = true, reads = true;
     bool in_step = false;  ///< an MPI library carries out the calls, round by round (CollectiveCall)
     std::optional<planner::Topology> topology;  ///< else ranks fill the machine's nodes
@@ -35,7 +37,7 @@ struct Workload {
 struct PhaseResult {
     std::int64_t bytes = 0;   ///< that the ranks ask for
     Seconds seconds = 0;      ///< from opening to closing, without what is computed
-    Seconds perceived_s = 0;  ///< the same, until the ranks could go on
+    Seconds perceived_s = 0;  ///< the same, until the ranks could go on, without waiting for the close
     Seconds open_s = 0;
     MetadataWork metadata;
     CollectiveWork work;         ///< sums over calls; `rounds` too

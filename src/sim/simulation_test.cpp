@@ -161,18 +161,63 @@ TEST(Simulation, AServersCacheEmptiesAtTheTargetsRate) {
     EXPECT_NEAR(must_simulate(machine, blocks(1, 100 * mib), {}).write.seconds, 0.1, 1e-3);
 }
 
-TEST(Simulation, WritingBehindIsPerceivedAsACopy) {
+/// 1000 MiB/s in memory, 100 MiB/s on the one target: two ranks' calls of 100 MiB each are copied in 0.1 s and written in 2 s.
+Machine machine_with_memory() {
     Machine machine = bare_machine(1);
     machine.node.copy_bytes_per_s = 1000.0 * mib;
+    return machine;
+}
+
+Workload checkpoints(std::int64_t calls, double compute_s) {
+    Workload workload = blocks(2, 100 * mib, calls);
+    workload.reads = false;
+    workload.compute_s = compute_s;
+    return workload;
+}
+
+Strategy behind_with(std::int64_t buffer_bytes) {
     Strategy behind;
     behind.writers = {WritersKind::behind, 1};
-    Workload workload = blocks(2, 100 * mib, 3);
-    workload.reads = false;
-    workload.compute_s = 2;
-    const auto result = must_simulate(machine, workload, behind);
+    behind.buffer_bytes = buffer_bytes;
+    return behind;
+}
+
+TEST(Simulation, WritingBehindIsPerceivedAsACopy) {
+    const auto result = must_simulate(machine_with_memory(), checkpoints(3, 2), behind_with(200 * mib));
     EXPECT_NEAR(result.write.perceived_s, 0.3, 1e-9);
     // The last call's bytes: 2 s on the target, from the end of the copying on.
     EXPECT_NEAR(result.write.seconds, 0.3 + 2.0, 1e-6);
+}
+
+TEST(Simulation, WritingBehindWaitsForMemory) {
+    // Room for all: the target works from 0.1 s to 6.1 s, of which 1 s is computed.
+    const auto all = must_simulate(machine_with_memory(), checkpoints(3, 0.5), behind_with(300 * mib));
+    EXPECT_NEAR(all.write.perceived_s, 0.3, 1e-9);
+    EXPECT_NEAR(all.write.seconds, 6.1 - 1.0, 1e-6);
+    // Room for one call: the second is copied from 2.1 s to 2.2 s, the third from 4.2 s to 4.3 s.
+    const auto one = must_simulate(machine_with_memory(), checkpoints(3, 0.5), behind_with(100 * mib));
+    EXPECT_NEAR(one.write.perceived_s, 4.3 - 1.0, 1e-6);
+    EXPECT_NEAR(one.write.seconds, 6.3 - 1.0, 1e-6);
+    // 32 MiB where nothing is said, as the engine has it: no call fits, and the ranks write them.
+    const auto none = must_simulate(machine_with_memory(), checkpoints(3, 0.5), behind_with(0));
+    EXPECT_NEAR(none.write.seconds, must_simulate(machine_with_memory(), checkpoints(3, 0.5), {}).write.seconds, 1e-9);
+    EXPECT_NEAR(none.write.perceived_s, none.write.seconds, 1e-9);
+}
+
+TEST(Simulation, ComputingMayDifferFromCallToCall) {
+    Workload workload = checkpoints(1, 0);
+    workload.computing = {1.0};
+    // What is computed between the last call and the close hides the writing, too: 2.1 s, 1 s of them computed.
+    EXPECT_NEAR(must_simulate(machine_with_memory(), workload, behind_with(100 * mib)).write.seconds, 1.1, 1e-6);
+    const auto same = must_simulate(machine_with_memory(), checkpoints(3, 2), behind_with(200 * mib));
+    workload = checkpoints(3, 0);
+    workload.computing = {2, 2, 0};
+    const auto listed = must_simulate(machine_with_memory(), workload, behind_with(200 * mib));
+    EXPECT_DOUBLE_EQ(listed.write.seconds, same.write.seconds);
+    for (const std::vector<double>& wrong : {std::vector<double>{2, 2}, {2, 2, -1}}) {
+        workload.computing = wrong;
+        EXPECT_EQ(simulate(machine_with_memory(), workload, {}, 1).error().what, "times of computing that cannot be");
+    }
 }
 
 // --- locks

@@ -87,9 +87,26 @@ def test_keys_join_the_rule_that_was_simulated_and_its_prediction_stays() -> Non
     assert "not of Sierra" in " ".join(estimated.told(decisions, "Sierra"))
 
 
-def test_without_writers_that_help_the_best_carry_the_keys_if_they_cost_less_than_what_is_saved() -> None:
+@pytest.mark.parametrize("after", [{}, {"everyone": 9.0}])
+def test_without_writers_that_help_a_table_leaves_the_bytes_to_the_mpi_library(after: dict[str, float]) -> None:
+    parts = [part("chk.1.h5", 6.0, **after)]
+    picks, (decision,) = decide(known(finding("close-cost", plan(METADATA))), parts, [None])
+    assert decision.taken
+    assert "chk.*.h5 stays with the MPI library's own writers; a replay makes" in decision.reason
+    assert picks[0] is not None
+    machine: Any = SimpleNamespace(name="none", open={})
+    found = tune.Simulated(machine, parts, [], "one")
+    assert found.predicted(picks) == {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0}
+    (rule,) = toml_text.loads(found.text(picks))["file"]
+    assert rule == {
+        "match": "chk.*.h5", "writers": "library",
+        "hdf5": {"metadata_block": "1 MiB", "collective_metadata": "writes"},
+    }  # fmt: skip
+
+
+def test_without_writers_that_help_the_best_carry_other_keys_if_they_cost_less_than_what_is_saved() -> None:
     """To save 4 s at the least: writers that cost 1 s carry it, those that cost 4 s do not."""
-    proposed = known(finding("close-cost", plan(METADATA)))
+    proposed = known(finding("file-extension", plan(SIZE)))
     for after, taken in ((7.0, True), (10.0, False)):
         parts = [part("chk.1.h5", 6.0, everyone=after, auto=after + 1)]
         picks, (decision,) = decide(proposed, parts, [None])
@@ -101,7 +118,7 @@ def test_without_writers_that_help_the_best_carry_the_keys_if_they_cost_less_tha
 
 
 def test_no_writers_that_could_be_simulated_carry_nothing() -> None:
-    picks, (decision,) = decide(known(finding("close-cost", plan(METADATA))), [part("chk.1.h5", 6.0)], [None])
+    picks, (decision,) = decide(known(finding("file-extension", plan(SIZE))), [part("chk.1.h5", 6.0)], [None])
     assert picks == [None]
     assert "none for it that do no harm" in decision.reason
 
@@ -112,7 +129,7 @@ def test_no_writers_that_could_be_simulated_carry_nothing() -> None:
         (finding("small-requests", plan(CHUNKS, "nobody knows")), "nobody knows"),
         (finding("close-cost", plan(METADATA), low=0.0), "does not show that it saves anything"),
         (finding("close-cost", plan(METADATA), seconds=1.9), "less than 2 % of the run"),
-        (finding("no-overlap", plan(BEHIND)), "another choice of writers"),
+        (finding("no-overlap", plan(BEHIND)), "simulated with the others"),
         (finding("lock-wait", Remedy("hint", "x", hints={"romio_ds_write": "disable"})), "no keys of a plan"),
     ],
 )
@@ -124,6 +141,16 @@ def test_what_a_plan_does_not_take_is_told_with_the_reason(proposed: Finding, wh
     assert picks == [parts[0].rows[0]]
     assert decision.said().startswith("not taken: ")
     assert len(estimated.told([decision], None)) == 1
+
+
+def test_writing_behind_is_a_candidate_or_it_is_said_why_not() -> None:
+    parts = [part("chk.1.h5", 6.0, everyone=3.0)]
+    proposed = known(finding("no-overlap", plan(BEHIND)))
+    for why in ("", "it is open for reading, too"):
+        proposed.behinds = {"chk.*.h5": why}
+        _, (decision,) = decide(proposed, parts, [parts[0].rows[0]])
+        assert not decision.taken
+        assert decision.reason == (why or "it was simulated with the others, and is taken where it is best")
 
 
 def test_what_a_replay_shows_is_not_taken_by_estimate_where_replays_were_made() -> None:

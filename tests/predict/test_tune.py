@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from types import SimpleNamespace
@@ -145,6 +146,22 @@ def test_bad_input(tmp_path: Path) -> None:
         assert done.returncode != 0
         assert needs in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_kernel_that_computes_is_written_behind(tmp_path: Path) -> None:
+    """Calls of 1 MiB of two ranks on one target; what is computed between them hides all but the last."""
+    asked = tune.Options(
+        tmp_path / "plan.toml", _one_target(tmp_path), kernel="ior-segmented", settings=("data=8 MiB", "transfer=1 MiB"),
+        ranks=2, repeat=2, compute_s=10.0,
+    )  # fmt: skip
+    result = tune.tune(asked)
+    rows = [row for row in result["tried"] if row["strategy"].startswith("behind:1")]
+    assert [row["strategy"] for row in rows] == ["behind:1, 32.00 MiB a rank"]
+    assert rows[0]["seconds"] < result["before"]["seconds"]
+    idle = tune.tune(dataclasses.replace(asked, compute_s=0.0, force=True))
+    assert not any(row["strategy"].startswith("behind") for row in idle["tried"])
+    with pytest.raises(IoweirError, match="--compute is a kernel's"):
+        tune.check(tune.Options(tmp_path / "new", trace=tmp_path, compute_s=1.0))
 
 
 def test_the_command_of_a_kernel(tmp_path: Path) -> None:

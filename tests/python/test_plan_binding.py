@@ -48,7 +48,7 @@ def test_a_legal_strategy_that_cannot_be_executed_is_accepted_with_the_reason() 
         (
             '[[file]]\nmatch = "*"\nwriters = "evryone"\n',
             "unknown writers: 'evryone' (plan.toml:3); did you mean 'everyone'? "
-            "known: everyone, aggregators, delegates, behind, auto",
+            "known: everyone, aggregators, delegates, behind, library, auto",
         ),
     ],
 )

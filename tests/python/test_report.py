@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ioweir import report
 from ioweir.base.compiled import compiled
-from ioweir.report import report_text, weighed
-from ioweir.report.model import WeighedKind
+from ioweir.report import first_lines, report_text, weighed
+from ioweir.report.model import PassedThrough, WeighedKind
 from ioweir.trace import LAYERS, OPS, EngineWork, Note
 from rich.console import Console
 from traces import FUNCTIONS, Builder, Call, printed
@@ -493,6 +493,16 @@ def test_write_behind_has_rbios_two_bandwidths() -> None:
         "write-behind: handed over 8.00 MiB in 2.00 s (mean of ranks; perceived 4.00 MiB/s); slowest writer 4.00 s "
         "(actual 2.00 MiB/s); 1 wait for room, 2 ms"
     )
+
+
+def test_files_that_a_rule_leaves_to_the_mpi_library_are_no_lack_of_the_plan() -> None:
+    """writers = "library" with keys for HDF5; and without any, when nothing was done."""
+    left = [PassedThrough("/d/f", "left to the MPI library by its rule", 0)]
+    with_keys = first_lines.carried_out("plan.toml", [], left, 0, ["/d/f"])
+    assert (with_keys.state, with_keys.reasons) == (first_lines.APPLIED, [])
+    nothing = first_lines.carried_out("plan.toml", [], left, 0, [])
+    assert nothing.state == first_lines.NOT_APPLIED
+    assert [reason.text for reason in nothing.reasons] == ["left to the MPI library by its rule"]
 
 
 def test_a_plan_that_did_the_same_to_many_files_is_one_line() -> None:

@@ -128,6 +128,14 @@ def test_other_patterns_arrive_too(mpi: Mpi, how: str, tmp_path: Path) -> None:
         assert row["ended"] == "its files take too little time"
 
 
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_a_file_is_one_of_its_series_whatever_each_rank_calls_it(mpi: Mpi, tmp_path: Path) -> None:
+    row = series(auto(mpi, tmp_path, 2, "names", slow_ms=10))
+    assert row["files"] == FILES
+    assert not row["ended"]
+    assert row["chosen"] != LIBRARY
+
+
 @pytest.mark.parametrize("files", [1, 2])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
 def test_a_program_that_writes_once_is_left_alone(mpi: Mpi, files: int, tmp_path: Path) -> None:

@@ -66,6 +66,24 @@ def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Pa
     )
 
 
+@pytest.mark.either_mpi
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
+def test_a_rule_may_leave_a_file_to_the_mpi_library(mpi: Mpi, tmp_path: Path) -> None:
+    """The rule behind it, for all files, is not for that one."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "all"\nwriters = "library"\nstripe = { count = 1 }\n\n[[file]]\nmatch = "*"\n')
+    program = build("all_mpi_calls.c", mpi.cc)
+    traced = ioweir_run(tmp_path / "trace", mpi.launch(RANKS, program, tmp_path), options=["--plan", plan])
+    path = f"{tmp_path}/all"
+    mine = [event for event in traced.trace.events if event.path == path]
+    assert not any(event.origin == "engine" and event.op in ("read", "write") for event in mine)
+    for rank in range(RANKS):
+        assert totals((e for e in mine if e.layer == "MPI-IO" and e.rank == rank), "name") == expected(rank)
+    (note,) = [note for note in notes(traced, "passed_through") if note["path"] == path]
+    assert (note["text"], note["value"]) == ("left to the MPI library by its rule", 0)
+    assert not [note for note in notes(traced, "plan_applied") if note["path"] == path]
+
+
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("mapping", ["grouped:2", "log", "subfiles:2"])
 @pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)

@@ -203,7 +203,8 @@ def choice_rows(spec: Spec) -> list[str]:
         for value in key["values"]:
             can = value.get("can", "yes")
             name = value["name"]
-            lines.append([first, f"`{name}{COUNT_WORDS[value.get('count', 'none')]}`", value["help"], can, can])
+            planned = value.get("planned", can)
+            lines.append([first, f"`{name}{COUNT_WORDS[value.get('count', 'none')]}`", value["help"], planned, can])
             first = ""
             if value.get("count") == "number_or_auto":
                 lines.append(["", f"`{name}:auto`", value["help_auto"], can, can])

@@ -108,6 +108,9 @@ def tune(
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Begin no candidate after so long. [no limit]")
     ] = None,
+    compute: Annotated[
+        str | None, typer.Option("--compute", metavar="TIME", help="Of the kernel, between two calls that write. [0s]")
+    ] = None,
     repeat: Annotated[int, typer.Option("--repeat", callback=fits, metavar="R", help="Runs of each candidate.")] = 8,
     seed: Annotated[int, typer.Option("--seed", callback=fits, metavar="S", help="Of the first run.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="PLAN.toml may be replaced.")] = False,
@@ -124,8 +127,11 @@ def tune(
         int, typer.Option("--contenders", callback=fits, metavar="N", help="Plans that are replayed.")
     ] = 2,
     think: Annotated[
-        str, typer.Option("--think", metavar="keep|drop|FACTOR", help="Time between calls, of replays.")
-    ] = "drop",
+        str | None,
+        typer.Option(
+            "--think", metavar="keep|drop|FACTOR", help="Time between calls, of replays. [keep if a plan writes behind]"
+        ),
+    ] = None,
     mpi: Annotated[
         str | None, typer.Option("--mpi", metavar="openmpi|mpich", help="Replay with this library. [the trace's]")
     ] = None,
@@ -133,6 +139,7 @@ def tune(
 ) -> None:
     """Simulate a program under many plans, and write the one under which it is fastest, where one helps."""
     from ioweir.base import units  # noqa: PLC0415
+    from ioweir.predict import simulate as simulation  # noqa: PLC0415
     from ioweir.predict import tune as tuning  # noqa: PLC0415
 
     if not measure:
@@ -151,8 +158,9 @@ def tune(
     except ValueError as error:
         raise IoweirError(f"--budget: {error}", EXIT_USAGE) from error
     asked = tuning.Options(
-        output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force
-    )
+        output, machine, trace, file, kernel_name, tuple(words), ranks, repeat, seed, budget_s, force,
+        simulation.compute_seconds(compute),
+    )  # fmt: skip
     if measure:
         from ioweir.loop import measure as measuring  # noqa: PLC0415
 

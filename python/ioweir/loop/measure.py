@@ -52,7 +52,8 @@ class Options:
     rounds: int = ROUNDS
     budget_s: float | None = None
     contenders: int = CONTENDERS
-    think: str = replay_run.DROP
+    think: str | None = None
+    """What becomes of the time between calls. None: it is left out, but kept where a plan writes behind the program."""
     mpi: str | None = None
 
 
@@ -96,7 +97,8 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         options = replace(options, budget_s=max(0.0, options.budget_s - (time.monotonic() - began)))
     ways = contenders(found, options.contenders)
     assert asked.trace is not None
-    how = replay_run.Options(asked.trace, directory, think=options.think, mpi=options.mpi, seed=asked.seed)
+    think = options.think or (replay_run.KEEP if any(map(_writes_behind, ways)) else replay_run.DROP)
+    how = replay_run.Options(asked.trace, directory, think=think, mpi=options.mpi, seed=asked.seed)
     replay_run.check(how)
     kernels.refuse_too_many(len(recorded.ranks))
     state = _State(asked.output, _key(asked, how, ways))
@@ -106,7 +108,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         _with_progress(measured)
     chosen, reasons = judged(ways)
     none: list[Any] = [None] * len(found.parts)
-    # Beside hints that were taken there is no plan: it would take over what they change.
+    # Beside hints that were taken there are no writers of ioweir's: these would take over what the hints change.
     carriers = none if chosen is not None and chosen.hints else _carriers(ways, len(found.parts))
     of_plan = none if chosen is None or chosen.hints else chosen.picks
     picks, decisions = estimated.decided(found.known, found.parts, of_plan, carriers, measured=True)
@@ -120,6 +122,9 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         "seconds": measured.spent_s,
         "ways": [_described(ways[0], way) for way in ways],
     }
+    if options.think is None and think == replay_run.KEEP:
+        reasons.append("replays waited between calls as the program did, for a plan writes meanwhile")
+    reasons += _not_replayed(found)
     result["reasons"] += [*reasons, *estimated.told(decisions, asked.machine), *tune.of_all(found, picks)]
     result["reasons"].append(
         f"measuring: {result['measured']['replays']} replays in {directory}, {units.seconds(measured.spent_s)}"
@@ -134,7 +139,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         result["measured"]["hints"] = list(chosen.hints)
     if any(picks):
         result["predicted"] = found.predicted(picks)
-        result["plan"] = _plan_text(asked, result, found.text(picks), measured=chosen is not None)
+        result["plan"] = _plan_text(asked, result, found.text(picks), measured=any(of_plan))
         tune.write_plan(asked, result["plan"])
         result["output"] = str(asked.output)
     state.forget()
@@ -165,6 +170,20 @@ def contenders(found: tune.Simulated, most: int) -> list[Way]:
     return ways
 
 
+def _writes_behind(way: Way) -> bool:
+    return any(row is not None and row["candidate"].behind for row in way.picks)
+
+
+def _not_replayed(found: tune.Simulated) -> list[str]:
+    """Of each kind of files the fastest that helps in the simulation and that no replay shows."""
+    reasons = []
+    for part in found.parts:
+        rows = (row for row in part.good if not row["candidate"].replayed and row["predicted"]["ratio_low"] > 1)
+        if (row := next(rows, None)) is not None:
+            reasons.append(found.said(part, f"simulated only: {tune.described(row)}; {estimated.NOT_REPLAYED}"))
+    return reasons
+
+
 def _carriers(ways: Sequence[Way], parts: int) -> list[estimated.Carrier | None]:
     """Of each kind of files what the fastest plan that is not shown to do harm has for it."""
     untouched = ways[0]
@@ -183,11 +202,11 @@ def _carriers(ways: Sequence[Way], parts: int) -> list[estimated.Carrier | None]
 
 
 def _ranked(part: tune.Part, most: int, *, helping: bool) -> list[dict[str, Any]]:
-    """The fastest candidates, one of a kind."""
+    """The fastest candidates that a replay shows, one of a kind."""
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in part.good:
         kind = tuple(f"{name}={value}" for name, value in row["candidate"].keys.items() if name != "buffer")
-        if not helping or row["predicted"]["ratio"] > 1:
+        if row["candidate"].replayed and (not helping or row["predicted"]["ratio"] > 1):
             rows.setdefault(kind, row)
     return list(rows.values())[:most]
 

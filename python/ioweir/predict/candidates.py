@@ -6,14 +6,29 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import units
+from ioweir.base.compiled import compiled
 from ioweir.predict import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ioweir.predict.simulate import Program
+
 _BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
 _STRIPES: Final = ("1 MiB", "4 MiB", "16 MiB")
 _SAME_FORM: Final = "shared"
+_MIB: Final = 1 << 20
+TABLES: Final = ("hdf5", "netcdf")
+"""Keys that change what a library above MPI-IO does: a replay makes the calls that were recorded beneath it."""
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What is simulated in the place of a rule that the simulator does not know."""
+
+    program: Program
+    keys: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -24,11 +39,29 @@ class Candidate:
     keys: Mapping[str, Any]
     variant_of: str = ""
     """A strategy that came before: where that is much slower than the program as it is, this one is not tried."""
+    instead: Instead | None = None
+    remark: str = ""
+    """What is to be said of it where it is taken."""
 
     @property
     def same_form(self) -> bool:
         """The file is afterwards what it would be without a plan."""
-        return str(self.keys.get("mapping", _SAME_FORM)) == _SAME_FORM
+        return str(self.keys.get("mapping", _SAME_FORM)) == _SAME_FORM and "netcdf" not in self.keys
+
+    @property
+    def replayed(self) -> bool:
+        """A replay has what it needs to show it."""
+        return not any(name in self.keys for name in TABLES)
+
+    @property
+    def behind(self) -> bool:
+        """Its writers go on while the program computes."""
+        return str(self.keys.get("writers", "")).startswith("behind")
+
+    @property
+    def simulated(self) -> str:
+        """A rule for all files, as it is simulated."""
+        return simulate.rule_text(self.keys if self.instead is None else self.instead.keys)
 
     def text(self, match: str) -> str:
         """The rule as a plan's file has it."""
@@ -73,3 +106,24 @@ def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidat
         yield Candidate(f"grouped:{groups}", {"mapping": f"grouped:{groups}", "writers": "everyone"})
     if ranks > 1:
         yield Candidate("log", {"mapping": "log"})
+
+
+def behind(largest: int, ranks_of_node: int) -> Iterator[Candidate]:
+    """Writing while the program computes on: memory for one call of a rank and for two, threads of one rank and of two.
+
+    `largest`: bytes of a rank's call. A call that does not fit is written by its rank, so that less memory is no help.
+    Example: calls of 8 MiB: 32 MiB, which is usual; of 40 MiB: 41 MiB, and 81 MiB.
+    """
+    usual = int(compiled().usual_behind_bytes)
+    # A little more than the call: what describes it lies there, too.
+    sizes = sorted({max(usual, (calls * largest // _MIB + 1) * _MIB) for calls in (1, 2)})
+    for threads, size in itertools.product(range(1, min(2, ranks_of_node) + 1), sizes):
+        keys: dict[str, Any] = {"writers": f"behind:{threads}"}
+        if size != usual:
+            keys["buffer"] = f"{size // _MIB} MiB"
+        said = units.size(size)
+        yield Candidate(
+            f"behind:{threads}, {said} a rank", keys,
+            remark=f"it keeps up to {said} of each rank's bytes in memory until they are written, "
+            f"{units.size(size * ranks_of_node)} on a node",
+        )  # fmt: skip

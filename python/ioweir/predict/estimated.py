@@ -4,8 +4,9 @@ The simulator moves the bytes of MPI-IO calls; it knows neither the libraries ab
 what such a key gains is the finding's own estimate (findings/spared.py), from the one run that was traced. It is said
 as such and never added to what was simulated.
 
-A rule of a plan has writers, whatever else it has. Where no writers were found to help, a key needs some all the same
-(a carrier): what these are simulated or measured to cost has to be less than what the key saves at the least.
+A rule of a plan has writers, whatever else it has. Where no writers were found to help, a table's keys leave the bytes
+to the MPI library, as without a plan. Any other key needs writers of ioweir's (a carrier): what these are simulated or
+measured to cost has to be less than what the key saves at the least.
 
 Lives here: which remedies become proposals, which of these a plan takes, and what is said of them. Not here: what a
 finding costs (findings), what is simulated (tune.py), what is replayed (loop/measure.py).
@@ -13,6 +14,7 @@ finding costs (findings), what is simulated (tune.py), what is replayed (loop/me
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +23,7 @@ from ioweir.base import toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.predict import kinds, simulate
+from ioweir.predict.candidates import TABLES, Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +32,7 @@ if TYPE_CHECKING:
     from ioweir.predict.tune import Part, Picks
     from ioweir.trace.reader import Trace
 
-_TABLES: Final = ("hdf5", "netcdf")
-"""They change what a library above MPI-IO does: a replay makes the calls that were recorded beneath it."""
-_BESIDES: Final = (*_TABLES, "set_size", "visibility")
+_BESIDES: Final = (*TABLES, "set_size", "visibility")
 """Keys that say nothing of how bytes are moved."""
 _BEHIND: Final = "behind"
 REPLAYED: Final = "a replay makes these calls, so that --measure shows it"
@@ -71,7 +72,7 @@ class Proposal:
     @property
     def replayed(self) -> bool:
         """A replay has what it needs to show it."""
-        return not any(name in self.keys for name in _TABLES)
+        return not any(name in self.keys for name in TABLES)
 
     @property
     def text(self) -> str:
@@ -94,6 +95,8 @@ class Known:
     proposals: list[Proposal] = field(default_factory=list)
     strategies: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     """Pattern and keys of a rule: they can be simulated."""
+    behinds: Mapping[str, str] = field(default_factory=dict)
+    """Why files of a pattern cannot be written behind; empty: that was simulated with the others."""
 
     def strategies_of(self, pattern: str) -> list[Mapping[str, Any]]:
         """For files of one kind."""
@@ -137,6 +140,15 @@ class Carrier:
     cost_s: float
     """At most, in any run."""
     how: str = "simulated"
+    is_library: bool = False
+    """The bytes are moved as without a plan."""
+
+    def said(self, pattern: str) -> str:
+        """Of the files of a rule."""
+        if self.is_library:
+            return f"{pattern} stays with the MPI library's own writers"
+        cost = f"up to {units.seconds(self.cost_s)}" if self.cost_s > 0 else "nothing"
+        return f"{pattern} has {self.row['strategy']} for its sake, {self.how} to cost {cost}"
 
 
 def of_trace(trace: Trace, known_kinds: Sequence[kinds.Kind]) -> Known:
@@ -206,7 +218,7 @@ def decided(
     chosen = list(picks)
     decisions = []
     for one in known.proposals:
-        reason = _refused(one, measured=measured)
+        reason = _refused(one, known, measured=measured)
         if not reason:
             merged, reason = _merged(one, parts, chosen, carriers)
             if merged:
@@ -218,12 +230,13 @@ def decided(
     return chosen, decisions
 
 
-def _refused(one: Proposal, *, measured: bool) -> str:
+def _refused(one: Proposal, known: Known, *, measured: bool) -> str:
     """Why a plan cannot or should not have it; empty where nothing stands against it."""
     if one.hints:
         return f"{HINTS_WHERE}; {REPLAYED}"
     if one.behind:
-        return "it is another choice of writers; `ioweir replay --plan --think keep` shows it without the program"
+        said = {known.behinds.get(pattern) or "" for pattern in one.patterns}
+        return "; ".join(sorted(said - {""})) or "it was simulated with the others, and is taken where it is best"
     if one.low <= 0:
         return one.doubt or "the trace does not show that it saves anything"
     if one.share < RUNS_DIFFER:
@@ -242,8 +255,10 @@ def _merged(
     for place, part in enumerate(parts):
         if part.kind.pattern not in one.patterns:
             continue
-        row, carrier = chosen[place], carriers[place]
+        row = chosen[place]
         if row is None:
+            needs_none = all(name in TABLES for name in one.keys)
+            carrier = _library(part) if needs_none else carriers[place]
             if carrier is None:
                 return {}, "a rule has writers, too, and there are none for it that do no harm"
             carried.append((part.kind.pattern, carrier))
@@ -260,14 +275,24 @@ def _merged(
     if not rows:
         return {}, "no file of these has a rule"
     cost = sum(carrier.cost_s for _, carrier in carried)
-    said = "; ".join(f"{pattern} has {carrier.row['strategy']} for its sake" for pattern, carrier in carried)
-    how = " and ".join(sorted({carrier.how for _, carrier in carried}))
     if cost >= one.low:
+        how = " and ".join(sorted({carrier.how for _, carrier in carried}))
         return {}, f"a rule has writers, too, and the best of them are {how} to cost up to {units.seconds(cost)}"
     shown = REPLAYED if one.replayed else NOT_REPLAYED
-    if carried:
-        said += f", {how} to cost {f'up to {units.seconds(cost)}' if cost > 0 else 'nothing'}; "
-    return rows, said + shown
+    return rows, "; ".join([*(carrier.said(pattern) for pattern, carrier in carried), shown])
+
+
+def _library(part: Part) -> Carrier:
+    """As it is, in a rule."""
+    row = {
+        "strategy": "library",
+        "candidate": Candidate("library", {"writers": "library"}),
+        "seconds": statistics.median(part.before),
+        "predicted": {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0},
+        "other_form": False,
+        "each": part.before,
+    }
+    return Carrier(row, 0.0, is_library=True)
 
 
 def _with(keys: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -13,17 +13,18 @@ import os
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import toml_text, units
+from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.predict import estimated, kinds, simulate, workload
+from ioweir.predict import estimated, kinds, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
-from ioweir.predict.candidates import Candidate, candidates, with_more
+from ioweir.predict.candidates import Candidate, behind, candidates, with_more
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ioweir.predict.machine import Machine
     from ioweir.predict.simulate import Program
+    from ioweir.trace.reader import Requests, Trace
 
 _CALIBRATION_REPEATS: Final = 2
 _MUCH_SLOWER: Final = 0.5
@@ -53,6 +55,8 @@ class Options:
     seed: int = 1
     budget_s: float | None = None
     force: bool = False
+    compute_s: float = 0.0
+    """Of a kernel, between two calls that write; a trace has its own."""
     storage: Path | None = None
     """Measured where no machine can be fitted to the trace. None: the folder of the file with most time."""
 
@@ -174,54 +178,122 @@ def simulated(options: Options) -> Simulated:
     machine, remarks = _machine(options)
     programs, left_out, known = _programs(options, machine)
     parts: list[Part] = []
-    for kind, program in programs:
+    for asked in programs:
         # Candidates come before parts: the budget of those that are left is shared.
         share = 1 / (len(programs) - len(parts))
         until = None
         if options.budget_s is not None:
             until = time.monotonic() + share * max(0.0, options.budget_s - (time.monotonic() - began))
-        more = known.strategies_of(kind.pattern)
-        parts.append(_part(options, machine, kind, program, until, more))
+        more = known.strategies_of(asked.kind.pattern)
+        parts.append(_part(options, machine, asked, until, more))
     what = parts[0].program.what
     if len(parts) > 1:
         what = f"{len(parts)} kinds of files of {options.trace}: {', '.join(part.kind.pattern for part in parts)}"
     return Simulated(machine, parts, [*remarks, *left_out], what, known)
 
 
-def _programs(options: Options, machine: Machine) -> tuple[list[tuple[Kind, Program]], list[str], estimated.Known]:
+@dataclass(frozen=True)
+class _Asked:
+    """What is simulated of one kind of files."""
+
+    kind: Kind
+    program: Program
+    own: Sequence[Candidate] = ()
+    """Candidates that suit this program, besides those for any."""
+
+
+def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[str], estimated.Known]:
     """What is simulated, what is to be said of what is not, and what the trace's findings propose."""
     asked = simulate.Options(
-        options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace
-    )
+        options.machine or machine.name, options.kernel, options.settings, options.ranks, options.trace,
+        compute_s=options.compute_s,
+    )  # fmt: skip
     if options.trace is None:
-        return [(Kind("*", "", 1, 1.0, 1.0), simulate.program_of(asked))], [], estimated.Known()
+        program = simulate.program_of(asked)
+        return [_Asked(Kind("*", "", 1, 1.0, 1.0), program, _behind_kernel(program, machine))], [], estimated.Known()
     loaded = workload.loaded_whole(options.trace)
     requests = loaded.requests()
     found, remarks = kinds.of_trace(loaded, requests, options.trace, options.file)
-    programs: list[tuple[Kind, Program]] = []
+    programs: list[_Asked] = []
+    behinds: dict[str, str] = {}
     for kind in found:
         try:
-            programs.append((kind, workload.of_file(loaded, requests, kind.path, options.trace, 0.0)))
+            program = workload.of_file(loaded, requests, kind.path, options.trace, 0.0)
         except IoweirError as error:
             if len(found) == 1:
                 raise
             remarks.append(f"not simulated: {error}")
+            continue
+        asked_of, why_not_behind, reasons = _with_own(loaded, requests, kind, program, machine)
+        programs.append(asked_of)
+        behinds[kind.pattern] = why_not_behind
+        remarks += reasons if len(found) == 1 else [f"{kind.pattern}: {reason}" for reason in reasons]
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
-    return programs, remarks, estimated.of_trace(loaded, [kind for kind, _ in programs])
+    known = estimated.of_trace(loaded, [asked.kind for asked in programs])
+    return programs, remarks, replace(known, behinds=behinds)
+
+
+def _behind_kernel(program: Program, machine: Machine) -> list[Candidate]:
+    """Where it computes between its calls."""
+    if program.compute_s <= 0:
+        return []
+    assert isinstance(program, simulate.Kernel)
+    largest = compiled().kernel_largest(program.name, program.ranks, list(program.settings))
+    return list(behind(largest, min(program.ranks, _nodes_and_targets(machine)[0])))
+
+
+def _with_own(
+    loaded: Trace, requests: Requests, kind: Kind, program: workload.Recorded, machine: Machine
+) -> tuple[_Asked, str, list[str]]:
+    """With what the program computes between its writes; why it cannot be written behind, and what is to be said."""
+    ranks_of_node, targets = _nodes_and_targets(machine)
+    own: list[Candidate] = []
+    reasons = []
+    found = thinking.of_file(loaded, requests, kind.path)
+    why_not = found.why_not
+    if not why_not and len(found.computing) != len(program.written):
+        why_not = "not all of its calls are known"
+    if not why_not:
+        program = replace(program, computing=found.computing)
+        own += behind(found.largest, min(program.ranks, ranks_of_node))
+        reasons.append(
+            f"simulated with the {units.seconds(sum(found.computing))} that the program computes between its writes, "
+            "which no candidate is charged for"
+        )
+        if _has_no_spare_processor(loaded):
+            reasons.append(
+                "ranks have all processors of a node: threads that write behind them take time from them, which is "
+                "not simulated"
+            )
+    divided, why_not_divided = netcdf_parts.proposed(loaded, program, targets)
+    if why_not_divided:
+        reasons.append(why_not_divided)
+    return _Asked(kind, program, [*own, *divided]), why_not, reasons
+
+
+def _has_no_spare_processor(loaded: Trace) -> bool:
+    """As far as is known: of the launcher's node."""
+    host, processors = loaded.run.get("host"), loaded.run.get("processors")
+    here = {process.rank for process in loaded.processes if process.rank >= 0 and process.host == host}
+    return bool(processors) and len(here) >= int(processors)
+
+
+def _nodes_and_targets(machine: Machine) -> tuple[int, int]:
+    """Ranks of a node, and targets."""
+    return int(machine.figures.get("node.ranks", 1)), int(machine.figures.get("targets.count", 1))
 
 
 def _part(
-    options: Options, machine: Machine, kind: Kind, program: Program, until: float | None,
-    more: Sequence[Mapping[str, Any]],
-) -> Part:  # fmt: skip
-    asked = simulate.Options(options.machine or machine.name, trace=options.trace)
-    rule = simulate.plan_of(asked, machine, program)
+    options: Options, machine: Machine, asked: _Asked, until: float | None, more: Sequence[Mapping[str, Any]]
+) -> Part:
+    kind, program = asked.kind, asked.program
+    of_simulation = simulate.Options(options.machine or machine.name, trace=options.trace)
+    rule = simulate.plan_of(of_simulation, machine, program)
     before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times)
     part = Part(kind, program, before, [])
     slow: set[str] = set()
-    a_node, targets = (int(machine.figures.get(name, 1)) for name in ("node.ranks", "targets.count"))
-    for candidate in with_more(candidates(program.ranks, a_node, targets), more):
+    for candidate in with_more([*asked.own, *candidates(program.ranks, *_nodes_and_targets(machine))], more):
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue
@@ -282,6 +354,8 @@ def check(options: Options) -> None:
             "`ioweir calibrate` made",
             EXIT_USAGE,
         )
+    if options.trace is not None and options.compute_s > 0:
+        raise IoweirError("--compute is a kernel's; what a recorded program computes is in its trace", EXIT_USAGE)
     if options.repeat < 2:
         raise IoweirError(f"--repeat {options.repeat}: give 2 or more; one run has no range", EXIT_USAGE)
     if options.output.exists() and not options.force:
@@ -338,8 +412,9 @@ def _seconds(runs: Sequence[dict[str, Any]], times: float) -> list[float]:
 def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate) -> dict[str, Any]:
     row: dict[str, Any] = {"strategy": candidate.strategy, "candidate": candidate}
     try:
-        rule = PlanRule(candidate.text("*"), "a candidate of tune", 0, "a candidate of tune")
-        runs = simulate.runs_of(part.program, machine, rule, *_draws(options))
+        rule = PlanRule(candidate.simulated, "a candidate of tune", 0, "a candidate of tune")
+        program = part.program if candidate.instead is None else candidate.instead.program
+        runs = simulate.runs_of(program, machine, rule, *_draws(options))
     except IoweirError as error:
         return {**row, "error": str(error)}
     each = _seconds(runs, part.kind.times)
@@ -376,12 +451,14 @@ def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
             "nothing that was tried is faster than the program as it is in all simulated runs, by 2 % or more"
         )
         if good:
-            reasons.append(f"the nearest: {_said(good[0])}")
+            reasons.append(f"the nearest: {described(good[0])}")
     else:
-        reasons.append(f"fastest: {_said(chosen)}")
+        reasons.append(f"fastest: {described(chosen)}")
         others = [row for row in good if row is not chosen]
         if others:
-            reasons.append(f"second: {_said(others[0])}")
+            reasons.append(f"second: {described(others[0])}")
+        if chosen["candidate"].remark:
+            reasons.append(chosen["candidate"].remark)
         if chosen["other_form"]:
             reasons.append("the file has another form afterwards: programs read it under ioweir, or after ioweir merge")
         elif good[0] is not chosen:
@@ -395,7 +472,8 @@ def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
     return reasons
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def described(row: Mapping[str, Any]) -> str:
+    """Of a candidate: how long it takes, and against none."""
     ratio = row["predicted"]
     return (
         f"{row['strategy']}, {units.seconds(row['seconds'])}, {ratio['ratio']:.2f} times as fast as without a plan "

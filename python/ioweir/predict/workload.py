@@ -40,6 +40,8 @@ class Recorded:
     """One rank alone moves the file's bytes."""
     dimensions: int = 0
     """Of arrays, as the program's datatypes have them; 0: not known."""
+    computing: tuple[float, ...] = ()
+    """Seconds behind each call that writes, where they are not all `compute_s`."""
 
     def once(
         self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
@@ -49,6 +51,7 @@ class Recorded:
             name: called(
                 compiled().simulate_extents, figures, slowdown, plan.text, plan.name, plan.rule, calls,
                 self.compute_s, name == "write", seed, plan.by_library, recorder,
+                list(self.computing) if name == "write" else [],
             )
             for name, calls in (("write", self.written), ("read", self.read)) if calls
         }  # fmt: skip

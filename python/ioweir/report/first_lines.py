@@ -28,6 +28,8 @@ IN_PART: Final = "in part"
 NOT_APPLIED: Final = "not applied"
 
 _OPEN_FAILED: Final = "MPI_File_open failed"
+_BY_RULE: Final = "left to the MPI library by its rule"
+"""Under writers = "library" (src/engine/files/open.cpp): as the plan has it."""
 _REASONS_SHOWN: Final = 4
 _ERRORS_SHOWN: Final = 3
 # What programs try and are refused as a rule: looking for files, locks that do not wait.
@@ -187,7 +189,7 @@ def carried_out(
     by_adapters: list[str],
 ) -> CarriedOut:
     """How far a plan was carried out. `by_adapters`: files that its keys for HDF5 or netCDF were applied to."""
-    left = [row for row in passed_through if row.text != _OPEN_FAILED]
+    left = [row for row in passed_through if row.text not in (_OPEN_FAILED, _BY_RULE)]
     if applied or by_adapters:
         return CarriedOut(IN_PART if left else APPLIED, _reasons(left), moved_bytes, by_adapters)
     if file:

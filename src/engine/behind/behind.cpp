@@ -23,17 +23,15 @@
 #include "base/raw_syscall.hpp"
 #include "engine/behind/write_behind_queue.hpp"
 #include "engine/parts.hpp"
+#include "planner/placement.hpp"
 #include "planner/strategy.hpp"
 
 namespace ioweir::engine {
 namespace {
 
-/// What a rank may have waiting where the plan does not say.
-constexpr std::int64_t usual_bytes = 32 << 20;
-
 std::shared_ptr<WriteBehindQueue> queue_for(Engine& engine, Team& team, const planner::Strategy& strategy,
                                             std::string& why) {
-    const std::int64_t bytes = strategy.buffer_bytes > 0 ? strategy.buffer_bytes : usual_bytes;
+    const std::int64_t bytes = strategy.buffer_bytes > 0 ? strategy.buffer_bytes : planner::usual_behind_bytes;
     // Found on one rank, found on all: they have closed the same files.
     const auto idle = std::find_if(team.idle_queues.begin(), team.idle_queues.end(),
                                    [&](const auto& queue) { return queue->serves(strategy.writers.count, bytes); });

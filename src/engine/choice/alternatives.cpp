@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/checksum.hpp"
 
@@ -20,6 +21,20 @@ std::vector<Alternative> alternatives_for(int ranks) {
     if (ranks > 2) aggregators((ranks + 1) / 2);
     if (ranks <= 64) aggregators(ranks);
     return all;
+}
+
+std::string without_links(const std::string& path) {
+    const auto resolved = [](const std::string& name) {
+        char* const found = ::realpath(name.c_str(), nullptr);
+        const std::string text = found != nullptr ? found : "";
+        std::free(found);
+        return text;
+    };
+    if (const std::string whole = resolved(path); !whole.empty()) return whole;
+    const std::size_t slash = path.rfind('/');
+    const std::string directory = resolved(slash == std::string::npos ? "." : path.substr(0, slash + 1));
+    if (directory.empty()) return path;
+    return (directory == "/" ? "" : directory) + '/' + path.substr(slash + 1);  // npos + 1 is 0
 }
 
 std::string folded(std::string_view path) {

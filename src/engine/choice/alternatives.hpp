@@ -22,6 +22,10 @@ struct Alternative {
 /// For files that so many ranks open together.
 [[nodiscard]] std::vector<Alternative> alternatives_for(int ranks);
 
+/// The path of a file whatever it is called: links, "." and ".." are followed. Of a file that is not there its directory's; of a directory that
+/// is not there the path as it is.
+[[nodiscard]] std::string without_links(const std::string& path);
+
 /// A path with each run of digits as one '#': "run_03/ckpt_0120.dat" is "run_#/ckpt_#.dat".
 [[nodiscard]] std::string folded(std::string_view path);
 

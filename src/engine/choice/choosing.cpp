@@ -39,9 +39,10 @@ void tell(const Engine& engine, ChosenSeries& one, const Series::Turn& turn, con
                        static_cast<std::uint32_t>(one.ranks), figures);
 }
 
-/// Of all by which the turns of two ranks could differ: one of them may see another file system at the path, for example.
-std::uint64_t key_of(const std::string& name, const std::string& digest, const Series::Options& options) {
-    std::string text = name + '\n' + digest + '\n' + std::to_string(options.seed) + '\n';
+/// Of all by which the turns of two ranks could differ: one of them may see another file system at the path, for example. Not of the
+/// directory: ranks may call it differently.
+std::uint64_t key_of(const std::string& digest, const Series::Options& options) {
+    std::string text = digest + '\n' + std::to_string(options.seed) + '\n';
     const auto append = [&](double value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
     append(options.share);
     for (const double share : options.known) append(share);
@@ -70,20 +71,25 @@ bool Choosing::is_too_slow() const {
 std::shared_ptr<ChosenSeries> find_series(Engine& engine, const policy::FileRule& rule, const std::string& path,
                                           int access_mode, int rank, int ranks) {
     if (rule.choosing != policy::Choosing::automatic || engine.threaded) return nullptr;
-    const std::string pattern = folded(path);
+    std::string resolved;
+    {
+        const StorageScope scope(engine);
+        resolved = without_links(path);
+    }
+    const std::string pattern = folded(resolved);
     const std::string name = pattern + '\n' + std::to_string(access_mode) + '\n' + std::to_string(ranks);
     if (const auto known = engine.series.find(name); known != engine.series.end()) return known->second;
     if (engine.series.size() == most_series) return nullptr;
     std::vector<Alternative> alternatives = alternatives_for(ranks);
-    const std::string digest = digest_of(pattern, access_mode, ranks, file_system_of(path));
+    const std::string digest = digest_of(pattern, access_mode, ranks, file_system_of(resolved));
     Series::Options options;
     options.alternatives = alternatives.size();
     options.share = rule.choose_share.value_or(0.1);
     options.seed = engine.seed ^ checksum(digest.data(), digest.size());
     options.known = known_shares(rule.known, digest, alternatives);
-    const std::uint64_t key = key_of(name, digest, options);
+    const std::uint64_t key = key_of(digest, options);
     auto made = std::make_shared<ChosenSeries>(std::move(alternatives), std::move(options));
-    made->pattern = pattern;
+    made->pattern = folded(path);
     made->digest = digest;
     made->key = key;
     made->rank = rank;

@@ -2,9 +2,12 @@
 #include "engine/choice/series.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <random>
@@ -246,6 +249,25 @@ TEST(Alternatives, FoldsDigits) {
     EXPECT_EQ(folded("run_03/ckpt_0120.dat"), "run_#/ckpt_#.dat");
     EXPECT_EQ(folded("plain"), "plain");
     EXPECT_EQ(folded("12"), "#");
+}
+
+TEST(Alternatives, KnowAFileByEveryNameOfIt) {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::canonical(fs::temp_directory_path()) / ("ioweir-names-" + std::to_string(::getpid()));
+    fs::create_directories(folder / "run/deep");
+    std::ofstream(folder / "run/ckpt_1") << "there";
+    fs::create_directory_symlink("run", folder / "latest");
+    fs::create_symlink("ckpt_1", folder / "run/current");
+    const std::string there = folder / "run/ckpt_1", next = folder / "run/ckpt_2";
+    for (const char* name : {"run/ckpt_1", "latest/ckpt_1", "run/deep/../ckpt_1", "run/./ckpt_1", "latest/current"})
+        EXPECT_EQ(without_links(folder / name), there) << name;
+    // The next file of a loop is not there yet.
+    EXPECT_EQ(without_links(folder / "latest/ckpt_2"), next);
+    EXPECT_EQ(without_links(fs::relative(folder) / "latest/ckpt_2"), next);
+    EXPECT_EQ(without_links("ckpt_2"), (fs::canonical(".") / "ckpt_2").string());
+    EXPECT_EQ(without_links("/ckpt_of_nobody"), "/ckpt_of_nobody");
+    EXPECT_EQ(without_links("nowhere/at_all"), "nowhere/at_all");
+    fs::remove_all(folder);
 }
 
 TEST(Alternatives, AreOfPlainFiles) {

@@ -31,7 +31,7 @@ struct Chosen {
 /// rank writes at the same time. Other libraries ignore that hint.
 class LibraryInfo {
 public:
-    enum class Sieving { off, as_by_default };
+    enum class Sieving { off, as_by_default, as_given };
     LibraryInfo(MPI_Info given, const planner::Stripe& stripe, Sieving sieving = Sieving::off);
     ~LibraryInfo();
     LibraryInfo(const LibraryInfo&) = delete;

@@ -43,11 +43,12 @@ struct Candidate {
     Chosen chosen;
     std::shared_ptr<ChosenSeries> series;  ///< its writers are chosen by what was measured of this one
     const char* left_because = "the MPI library's turn";
-    bool by_library = false;  ///< it is the MPI library's turn: the file is opened as if there was no plan
+    bool by_library = false;  ///< it is the MPI library's turn, or its rule leaves it to it: opened as if there was no plan
     bool is_shared = false;   ///< the engine writes to it through another handle: the library must not sieve
 };
 
 std::string refuse_strategy(const planner::Strategy& strategy) {
+    if (left_to_library(strategy)) return {};
     if (const auto error = planner::why_not_executable(strategy)) return error->message();
     return {};
 }
@@ -78,6 +79,15 @@ Candidate judge(const Engine& engine, const char* filename, int amode, MPI_Info 
     return candidate;
 }
 
+/// Where the rule, or a hint, leaves the file to the library. The engine may write to it through another handle.
+bool leave_to_library(const Engine& engine, Candidate& candidate) {
+    if (candidate.rule == nullptr || !left_to_library(candidate.chosen.strategy)) return false;
+    candidate.by_library = true;
+    candidate.left_because = "left to the MPI library by its rule";
+    if (const std::shared_ptr<Handle> other = engine.find_named(candidate.path)) candidate.is_shared = other->engaged;
+    return true;
+}
+
 /// Where the rule leaves the writers to what is measured. Only of files that all ranks of the program open together: others might write to a file
 /// by other writers at the same time, and libraries write back what lies between the pieces of a call, under locks that the engine does not take.
 void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candidate) {
@@ -92,7 +102,7 @@ void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candida
     candidate.left_because = "not opened by all ranks of the program together";
     if (ranks != world_ranks) return;
     candidate.left_because = "the file is open already";
-    if (const std::shared_ptr<Handle> other = engine.find_path(candidate.path)) {
+    if (const std::shared_ptr<Handle> other = engine.find_named(candidate.path)) {
         candidate.is_shared = other->engaged;
         return;
     }
@@ -301,13 +311,17 @@ bool finds_header_file(Engine& engine, const std::string& path) {
 int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh,
              bool may_repeat) {
     Candidate candidate = judge(engine, filename, amode, info);
-    choose_writers(engine, comm, amode, candidate);
+    if (!leave_to_library(engine, candidate)) choose_writers(engine, comm, amode, candidate);
     const bool wanted = candidate.rule != nullptr && candidate.refusal.empty() && !candidate.by_library;
     for (const std::shared_ptr<FileState>& file : engine.files()) settle_length(engine, *file);
     drain_path(engine, AT_FDCWD, candidate.path.c_str());
     const auto real_open = [&] {
-        if (!wanted && !candidate.is_shared) return engine.below.File_open(comm, filename, amode, info, fh);
-        const LibraryInfo told(info, candidate.chosen.strategy.stripe);
+        const planner::Strategy& strategy = candidate.chosen.strategy;
+        const bool is_the_librarys = !wanted && !candidate.is_shared;
+        if (is_the_librarys && (!left_to_library(strategy) || strategy.stripe == planner::Stripe{}))
+            return engine.below.File_open(comm, filename, amode, info, fh);
+        using Sieving = LibraryInfo::Sieving;
+        const LibraryInfo told(info, strategy.stripe, is_the_librarys ? Sieving::as_given : Sieving::off);
         return engine.below.File_open(comm, filename, amode, told.get(), fh);
     };
     const bool was_header_file = finds_header_file(engine, candidate.path);

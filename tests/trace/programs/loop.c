@@ -1,6 +1,7 @@
 /* loop FOLDER FILES HOW: all ranks write FILES files, ckpt_0000.data and so on, one after the other, in 8 collective calls each: blocks of
  * theirs between those of the others. HOW: same; grows (from the middle on eight times as much); tiny (16 B a rank); crash (abort() in the
- * middle, with a file open); views (a view a call, as HDF5 has it); small (from the middle on single bytes by independent calls). */
+ * middle, with a file open); views (a view a call, as HDF5 has it); small (from the middle on single bytes by independent calls);
+ * names (FOLDER/./ckpt_0000.data on every other rank, and by turns from file to file). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ int main(int argc, char** argv) {
         int block = strcmp(how, "tiny") == 0 ? 2 : 65536;
         if (strcmp(how, "grows") == 0 && late) block *= 8;
         char path[4096];
-        snprintf(path, sizeof path, "%s/ckpt_%04d.data", argv[1], file);
+        const char* way = strcmp(how, "names") == 0 && (file + rank) % 2 != 0 ? "/." : "";
+        snprintf(path, sizeof path, "%s%s/ckpt_%04d.data", argv[1], way, file);
         MPI_File fh;
         CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &fh));
         for (int call = 0; call < calls; ++call) {

@@ -76,8 +76,9 @@ PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md cmake in
 help:
 	@sed -n 's/^#   //p' Makefile
 
+# Where nothing but `install` is asked for, nothing is installed that only tests need.
 deps:
-	@tools/deps.sh
+	@tools/deps.sh $(if $(filter-out install,$(or $(MAKECMDGOALS),deps)),,--install)
 
 venv: deps
 	@if [ ! -e $(VENV)/.stamp-lock ] || [ requirements.lock -nt $(VENV)/.stamp-lock ] \

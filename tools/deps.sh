@@ -1,18 +1,28 @@
 #!/bin/bash
-# Makes sure that what the file `packages` lists is there. With apt: installs what is missing (no apt call when nothing
-# is). Without apt, or without the right to install: prints exactly what is missing and stops.
+# Makes sure that what the file `packages` lists is there: tools/deps.sh [--install]. With apt: installs what is missing (no apt
+# call when nothing is). Without apt, or without the right to install: prints exactly what is missing and stops.
+# --install: only what `make install` needs. Without apt one MPI library is enough, whatever its wrapper's name (cmake/IoweirMpi.cmake).
 # Python packages are not handled here (tools/venv.sh).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+last='$' to_install=''
+case ${1:-} in
+    --install) last='/^# for tests alone/' to_install=1 ;;
+    ?*) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
 
-mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$root/packages")
-mapfile -t optional < <(sed -n -e 's/[[:space:]]//g' -e 's/^#?//p' "$root/packages")
+mapfile -t wanted < <(sed -n -e "1,${last}p" "$root/packages" | sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d')
+mapfile -t optional < <(sed -n -e "1,${last}p" "$root/packages" | sed -n -e 's/[[:space:]]//g' -e 's/^#?//p')
 
 header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
+
+# An MPI library to build for: named to CMake, or found by it.
+any_mpi() { [[ ${CMAKE_ARGS:-} == *IOWEIR_MPICC_* ]] || command -v mpicc.openmpi || command -v mpicc.mpich || command -v mpicc; }
 
 # Is the thing itself there, whoever installed it? Asked only where the package manager does not know.
 present() {
     case $1 in
+        libopenmpi-dev | openmpi-bin | libmpich-dev | mpich) if [ -n "$to_install" ] && any_mpi; then return 0; fi ;;&
         g++) command -v g++ || command -v c++ ;;
         ninja-build) command -v ninja ;;
         python3 | python3-dev | python3-venv) "$root/tools/find_python.sh" ;;
@@ -24,6 +34,7 @@ present() {
         libclang-rt-dev) compgen -G "$(clang++ --print-resource-dir 2>/dev/null)/lib/*/libclang_rt.fuzzer*.a" ;;
         slurm-client) command -v srun ;;
         libtomlplusplus-dev) header toml++/toml.h ;;
+        libxxhash-dev) header xxhash.h ;;
         libgtest-dev) header gtest/gtest.h ;;
         librapidcheck-dev) header rapidcheck.h ;;
         lammps) command -v lmp ;;

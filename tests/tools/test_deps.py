@@ -34,10 +34,10 @@ class Machine:
         path.write_text(f'#!/bin/bash\necho "{name} $*" >>{self.record}\n{body}\n')
         path.chmod(0o755)
 
-    def run(self) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["bash", ROOT / "tools" / "deps.sh"],
-            env={"PATH": str(self.bin), "HOME": "/nonexistent"},
+            ["bash", ROOT / "tools" / "deps.sh", *words],
+            env={"PATH": str(self.bin), "HOME": "/nonexistent", **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -123,3 +123,63 @@ def test_without_root_and_sudo_the_missing_are_named(machine: Machine) -> None:
     assert done.returncode == 1
     assert [line.strip() for line in done.stderr.splitlines()[1:]] == ["gfortran"]
     assert machine.calls("apt-get") == []
+
+
+def named_as_missing(done: subprocess.CompletedProcess[str]) -> set[str]:
+    assert done.returncode == 1
+    return {line.strip() for line in done.stderr.splitlines() if line.startswith("    ")}
+
+
+MPI = {"libopenmpi-dev", "openmpi-bin", "libmpich-dev", "mpich"}
+
+
+def test_an_installation_needs_nothing_that_only_tests_need(machine: Machine) -> None:
+    missing = named_as_missing(machine.run("--install"))
+    assert {"cmake", "ninja-build", "python3-venv", "libtomlplusplus-dev", "libxxhash-dev"} | MPI <= missing
+    assert missing <= set(packages())
+    assert not missing & {"lammps", "libgtest-dev", "librapidcheck-dev", "gfortran", "clang", "git"}
+
+
+@pytest.mark.parametrize("wrapper", ["mpicc", "mpicc.openmpi", "mpicc.mpich"])
+def test_without_apt_one_mpi_library_is_enough_for_an_installation(machine: Machine, wrapper: str) -> None:
+    machine.fake(wrapper, "")
+    assert not named_as_missing(machine.run("--install")) & MPI
+    # For the tests it is not.
+    assert named_as_missing(machine.run()) & MPI
+
+
+def test_a_wrapper_may_be_named_to_cmake(machine: Machine) -> None:
+    assert not named_as_missing(machine.run("--install", CMAKE_ARGS="-DIOWEIR_MPICC_MPICH=/opt/mpich/bin/mpicc")) & MPI
+    assert named_as_missing(machine.run("--install", CMAKE_ARGS="-G Ninja")) >= MPI
+
+
+def test_an_installation_with_apt_gets_what_it_needs_and_no_more(machine: Machine) -> None:
+    machine.fake("dpkg-query", "exit 1")
+    machine.fake("apt-get", "exit 0")
+    assert machine.run("--install").returncode == 0
+    [call] = machine.calls("apt-get")
+    assert "cmake" in call.split()
+    assert not set(call.split()) & {"lammps", "chromium", "librapidcheck-dev"}
+
+
+def test_a_word_that_it_does_not_know_is_refused(machine: Machine) -> None:
+    done = machine.run("--installl")
+    assert done.returncode == 2
+    assert "tools/deps.sh [--install]" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("goals", "option"), [("install", "--install"), ("deps", ""), ("", ""), ("install test", ""), ("venv", "")]
+)
+def test_make_asks_for_less_where_nothing_but_an_installation_is_wanted(goals: str, option: str) -> None:
+    # What `deps` would run, whatever else make would: -n runs nothing. The goal comes from the command line.
+    makefile = (ROOT / "Makefile").read_text()
+    [rule] = [line for line in makefile.splitlines() if line.startswith("\t@tools/deps.sh")]
+    shown = subprocess.run(
+        ["make", "-f", "-", "-s", *goals.split()],
+        input="deps install test venv:;@:\n$(info [" + rule.removeprefix("\t@tools/deps.sh ") + "])\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.splitlines()[0] == f"[{option}]"

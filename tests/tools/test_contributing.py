@@ -46,4 +46,4 @@ def test_every_file_of_a_diff_is_explained(section: str) -> None:
 
 
 def test_there_is_one_diff_a_section() -> None:
-    assert len(DIFFS) == len(SECTIONS) == 4
+    assert len(DIFFS) == len(SECTIONS) == 5

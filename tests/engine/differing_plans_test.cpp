@@ -146,13 +146,15 @@ TEST_F(DifferingPlansTest, LeaveFilesOfDifferentAccessModesToTheLibrary) {
             continue;
         }
         const std::string data(10, 'x');
-        if (world->rank == 0)
+        if (world->rank == 0) {
             EXPECT_EQ(calls_.File_write_at(file, 0, data.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        }
         world->notes.clear();
         EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
         EXPECT_EQ(world->noted(format::NoteCode::passed_through, "different access modes"), one.differ);
-        if ((one.of_first & MPI_MODE_DELETE_ON_CLOSE) == 0)
+        if ((one.of_first & MPI_MODE_DELETE_ON_CLOSE) == 0) {
             EXPECT_EQ(contents(path), std::vector<unsigned char>(10, 'x'));
+        }
         remove(path);
     }
 }

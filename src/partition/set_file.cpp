@@ -66,7 +66,11 @@ std::optional<Failure> SetFile::create(MPI_Comm comm, const Wanted& wanted, cons
     int ranks = 1;
     MPI_Comm_size(comm, &ranks);
     if (!mine) mine = check_fields(wanted.fields);
-    Offer offer{wanted.parts,      0, 0, SetComms::has_kept(comm) ? 1 : 0, SetComms::would_keep(comm) ? 1 : 0,
+    Offer offer{wanted.parts,
+                0,
+                0,
+                SetComms::has_kept(comm) ? 1 : 0,
+                SetComms::would_keep(comm) ? 1 : 0,
                 digest_of(options),
                 digest_of(wanted)};
     if (!mine && (options.calls == WriteCalls::direct || options.calls == WriteCalls::automatic)) {

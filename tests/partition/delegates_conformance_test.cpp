@@ -163,8 +163,8 @@ TEST(Delegates, TakeNoSetThatWorkersBeginDifferently) {
         int worker = 0;
         MPI_Comm_rank(service->workers(), &worker);
         const std::vector<std::string> fields{"p", "u"};
-        for (const Wanted& other : {Wanted{"", 2, 1, 1, fields}, Wanted{"", 1, 1, 1, {"u", "p"}},
-                                    Wanted{"", 1, 1, 1, {"p", "u", "v"}}}) {
+        for (const Wanted& other :
+             {Wanted{"", 2, 1, 1, fields}, Wanted{"", 1, 1, 1, {"u", "p"}}, Wanted{"", 1, 1, 1, {"p", "u", "v"}}}) {
             Wanted wanted = worker == 1 ? other : Wanted{"", 1, 1, 1, fields};
             wanted.base = folder + "/set";
             std::unique_ptr<HandedSet> set;

@@ -33,18 +33,18 @@ struct File {
     pid_t marker = 0;          ///< the process that has made the mark; 0: there is none
     std::string identity;      ///< the same for all its names, and for no other file that is open
     std::vector<unsigned long> openings;  ///< the library's numbers of it, guarded by OpenFiles
-    bool parallel = false;     ///< opened through MPI-IO
+    bool parallel = false;                ///< opened through MPI-IO
     std::atomic<bool> writable{false};
     MPI_Comm comm = MPI_Comm{};  ///< a duplicate of the program's, where it is parallel
     int rank = 0;
     int ranks = 1;
     std::shared_ptr<Lessons>
         lessons;  ///< what was learned about its datasets, and of other files that all ranks have open
-    std::shared_ptr<Unfilled> unfilled;              ///< datasets of it
-    std::atomic<bool> said_of_reads{false};          ///< of those, before they have their fill value
-    int opens = 0;                                   ///< so often, guarded by OpenFiles
-    std::atomic<bool> lingers{false};                ///< HDF5 has it open for objects alone
-    std::atomic<std::int64_t> objects_left{0};       ///< then: as many, or more
+    std::shared_ptr<Unfilled> unfilled;         ///< datasets of it
+    std::atomic<bool> said_of_reads{false};     ///< of those, before they have their fill value
+    int opens = 0;                              ///< so often, guarded by OpenFiles
+    std::atomic<bool> lingers{false};           ///< HDF5 has it open for objects alone
+    std::atomic<std::int64_t> objects_left{0};  ///< then: as many, or more
     bool set_aside = false;  ///< other ranks have it open in another way than it was opened here: nothing is changed
     std::atomic<bool> holds{false};                  ///< metadata wait in memory
     std::atomic<std::int64_t> chunked{0};            ///< datasets that were given chunks

@@ -59,7 +59,7 @@ private:
     /// Ids that the program has.
     [[nodiscard]] Left left_of(const File& file) const;
     [[nodiscard]] std::shared_ptr<File> same_as(const File& file, unsigned long opening) const;  // the mutex is held
-    void remove(const std::shared_ptr<File>& file);  // the mutex is held
+    void remove(const std::shared_ptr<File>& file);                                              // the mutex is held
 
     mutable std::mutex mutex_;  // never held in a call of a library
     Files all_;

@@ -19,8 +19,8 @@ int open_alone(File& file, std::int64_t number, Subfile& subfile) {
     const int mode = (file.writable ? mode_write : 0) | (file.mode & mode_share);
     subfile.number = number;
     const std::string path = ncsub::subfile_path(file.logical, path_now(file), number);
-    const int error = file.library->open(MPI_COMM_SELF, path.c_str(), mode, file.has_info ? file.info : MPI_INFO_NULL,
-                                         &subfile.ncid);
+    const int error =
+        file.library->open(MPI_COMM_SELF, path.c_str(), mode, file.has_info ? file.info : MPI_INFO_NULL, &subfile.ncid);
     if (error == no_error) file.alone.push_back(subfile);
     return error;
 }

@@ -147,7 +147,8 @@ static void moved_selections(const char* path) {
     const hssize_t offset = PART * (hssize_t)rank;
     const hsize_t count = PART;
     hsize_t points[PART], start = 0;
-    const hid_t file = made(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, all)), memory = made(H5Screate_simple(1, &count, NULL));
+    const hid_t file = made(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, all)),
+                memory = made(H5Screate_simple(1, &count, NULL));
     for (int i = 0; i < PART; ++i) {
         values[i] = PART * rank + i;
         points[i] = (hsize_t)i;

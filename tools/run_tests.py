@@ -23,9 +23,9 @@ SECOND_TRIES = 5
 # Test files at once. Each has programs of up to 4 ranks, and waits for launchers half of its time. One more than there
 # are processors was no faster on two of them, and more tests had to be run again.
 MOST_WORKERS = 4
-# Of Open MPI's jobs that run side by side. As root it refuses to start, and its ranks may outnumber the processors: tests
-# say so through the first three. By itself it binds every job of one rank to the first processor, and ranks that wait
-# spin where a job alone would have enough processors.
+# Of Open MPI's jobs that run side by side. As root it refuses to start, and its ranks may outnumber the processors:
+# tests say so through the first three. By itself it binds every job of one rank to the first processor, and ranks that
+# wait spin where a job alone would have enough processors.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

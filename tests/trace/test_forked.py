@@ -23,7 +23,7 @@ def both(words: list[str], folder: Path) -> list[tuple[int | None, str, str]]:
     for kind, begin in ((forked.Forked, forked.begun), (Popen, forked.by_python)):
         with begin([*IOWEIR, *words], os.environ, folder) as process:
             assert isinstance(process, kind)
-            out, err = process.communicate(60)
+            out, err = process.communicate(timeout=60)
         seen.append((process.returncode, out, err))
         for left in folder.glob("trace"):
             left.rename(folder / f"left of {kind.__name__}")
@@ -52,10 +52,10 @@ def test_it_can_be_ended(tmp_path: Path) -> None:
     process = forked.begun([*IOWEIR, "run", "-q", "-o", "trace", "--", "sleep", "60"], os.environ, tmp_path)
     with process:
         with pytest.raises(TimeoutExpired):
-            process.communicate(0.3)
+            process.communicate(timeout=0.3)
         assert os.getsid(process.pid) == process.pid
         process.terminate()
-        process.communicate(30)
+        process.communicate(timeout=30)
     assert process.returncode not in (0, None)
 
 
@@ -64,7 +64,7 @@ def test_what_is_read_at_the_start_is_read(name: str) -> None:
     environment = os.environ | {name: "/nonexistent"}
     with forked.begun([*IOWEIR, "--version"], environment, None) as process:
         assert isinstance(process, Popen)
-        process.communicate(60)
+        process.communicate(timeout=60)
 
 
 def test_other_commands_are_started() -> None:
@@ -77,5 +77,5 @@ def test_the_installed_script_knows_its_name(tmp_path: Path) -> None:
     done = forked.completed([forked.SCRIPT, "explain", "--nonsense"], cwd=tmp_path)
     started = forked.by_python([forked.SCRIPT, "explain", "--nonsense"], os.environ, tmp_path)
     with started:
-        assert (done.stdout, done.stderr) == started.communicate(60)
+        assert (done.stdout, done.stderr) == started.communicate(timeout=60)
     assert done.returncode == started.returncode == 2

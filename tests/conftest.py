@@ -25,7 +25,7 @@ LEFT_OUT: Final = "left_out"
 _LIBRARY: Final = re.compile(r"(?<![a-z])(openmpi|mpich)(?![a-z])")
 _OTHER: Final = {"openmpi": "mpich", "mpich": "openmpi"}
 _MARKS: Final = (
-    f"both_mpis: each case under both MPI libraries; the others run under one of them in turn, and with {ALL}=1 under both",
+    f"both_mpis: each case under both MPI libraries, not under one of them in turn as without {ALL}=1",
     f"one_of(n): many cases, of which one of n runs, and all with {ALL}=1",
     f"{LEFT_OUT}: not to be written: what runs with {ALL}=1 only",
 )
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _one_library_each(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Each case under one of the two libraries, unless marked both_mpis; what there is under one of them only, stays."""
+    """Each case under one of the two libraries, unless marked both_mpis; what there is under one only, stays."""
     names = {(str(item.path), item.name) for item in items}
     numbers = _Numbers()
     for item in items:

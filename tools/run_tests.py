@@ -23,16 +23,6 @@ SECOND_TRIES = 5
 # Test files at once. Each has programs of up to 4 ranks, and waits for launchers half of its time. One more than there
 # are processors was no faster on two of them, and more tests had to be run again.
 MOST_WORKERS = 4
-# Of Open MPI's jobs that run side by side. As root it refuses to start, and its ranks may outnumber the processors: tests
-# say so through the first three. By itself it binds every job of one rank to the first processor, and ranks that wait
-# spin where a job alone would have enough processors.
-OPEN_MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -158,7 +148,10 @@ def main() -> int:
     has the machine for itself.
     """
     RESULTS.mkdir(parents=True, exist_ok=True)
-    os.environ.update(OPEN_MPI)
+    # As root Open MPI refuses to start, and its ranks may outnumber the processors: tests say so through these.
+    os.environ.update(
+        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1"
+    )
     # `make test-long` runs those with the label.
     ctest = ("ctest", "--preset", "dev", "--label-exclude", "long")
     cxx = Suite(

@@ -10,8 +10,8 @@ from typing import Any
 
 import engine_cases
 import pytest
-from forked import completed
 from engine_cases import STRATEGIES
+from forked import completed
 from ioweir.launch import kernel
 
 IOWEIR = (sys.executable, "-m", "ioweir")

@@ -220,9 +220,7 @@ def test_throttled_targets_keep_the_content_and_are_named(tmp_path: Path) -> Non
     # 8 MiB a second is the most that both targets together allow; a busy machine may make less of it.
     assert row["write_mib_per_s"] <= 8.01
     assert row["read_mib_per_s"] <= 8.01
-    report = completed(
-        [*IOWEIR, "report", tmp_path / "trace", "--json"], timeout=60, check=True
-    )
+    report = completed([*IOWEIR, "report", tmp_path / "trace", "--json"], timeout=60, check=True)
     assert "throttled storage: 2 targets of 4 MiB a second, stripes of 16 KiB" in json.loads(report.stdout)["messages"]
 
 
@@ -253,9 +251,7 @@ def test_token_buckets_of_a_manifest_are_kept_and_named(tmp_path: Path) -> None:
     assert row["file_correct"]
     assert row["write_mib_per_s"] <= 4.01
     assert row["read_mib_per_s"] <= 4.01
-    report = completed(
-        [*IOWEIR, "report", tmp_path / "trace", "--json"], timeout=60, check=True
-    )
+    report = completed([*IOWEIR, "report", tmp_path / "trace", "--json"], timeout=60, check=True)
     assert "token bucket: t0 4 MiB/s" in json.loads(report.stdout)["messages"]
 
 

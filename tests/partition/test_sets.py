@@ -177,9 +177,7 @@ def test_a_set_that_is_there_is_not_touched_unasked(program: Program, base: str)
 @pytest.mark.one_of(4)
 @pytest.mark.parametrize("directories", ["true", "false"])
 @pytest.mark.parametrize("kill", ["0.0", "1.1", "2.3", "0.3"])
-def test_the_last_complete_set_is_there_after_a_kill(
-    program: Program, base: str, directories: str, kill: str
-) -> None:
+def test_the_last_complete_set_is_there_after_a_kill(program: Program, base: str, directories: str, kill: str) -> None:
     """Any rank, before any of its calls (RANK.CALL): nothing of the new set is seen, and the one before it is read."""
     options = [f"ioweir_directories={directories}", "ioweir_layout=aligned"]
     program(3, "write", base, 10, 2, "1", *options)

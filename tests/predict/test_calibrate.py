@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked import completed
 from ioweir.errors import IoweirError
 from ioweir.predict import calibrate, fitting, machine, simulate
 from ioweir.predict.cases import ExtentCase, KernelCase, Placed
-from forked import completed
 from tracing import run
 
 if TYPE_CHECKING:
@@ -204,9 +204,7 @@ def test_what_cannot_be_calibrated(words: list[str], said: str, tmp_path: Path) 
     (tmp_path / "few.jsonl").write_text(json.dumps({**good, "write_s": 1}), encoding="utf-8")
     (tmp_path / "wrong.jsonl").write_text(json.dumps({**good, "write_s": -1}), encoding="utf-8")
     (tmp_path / "unknown.jsonl").write_text(json.dumps({**good, "kernel": "nothing", "write_s": 1}), encoding="utf-8")
-    done = completed(
-        [*IOWEIR, "calibrate", *words, "-o", "machine.toml"], cwd=tmp_path
-    )
+    done = completed([*IOWEIR, "calibrate", *words, "-o", "machine.toml"], cwd=tmp_path)
     assert done.returncode != 0
     assert said in done.stderr
     assert not (tmp_path / "machine.toml").exists()

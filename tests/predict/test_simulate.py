@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import simpy_oracle as oracle
+from forked import completed
 from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.predict import machine as machines
 from ioweir.predict import simulate
-from forked import completed
 from tracing import run
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from forked import completed
 import zstandard
+from forked import completed
 from ioweir.errors import IoweirError
 from ioweir.trace import compressed, reader
 from traces import NS, Builder, Call
@@ -91,10 +91,7 @@ def test_the_commands_say_the_same(tmp_path: Path) -> None:
     nodes = json.loads(done.stdout)["nodes"]
     assert [(node["file"], node["why_not"]) for node in nodes] == [("node-n0.iowt", None), ("node-n1.iowt", None)]
     for command in (["report", "t", "--json"], ["findings", "t", "--json"], ["timeline", "t", "--json"]):
-        said = [
-            completed([*IOWEIR, *command], check=True, cwd=place.parent).stdout
-            for place in (plain, packed)
-        ]
+        said = [completed([*IOWEIR, *command], check=True, cwd=place.parent).stdout for place in (plain, packed)]
         assert said[0] == said[1], command
 
 
@@ -276,7 +273,8 @@ def test_a_run_compresses_its_trace_unless_it_is_told_not_to_or_killed(tmp_path:
         ("killed", killed, (), ".iowt"),
     ):  # fmt: skip
         completed(
-            [*IOWEIR, "run", "-q", *options, "-o", name, "--", sys.executable, "-c", code], cwd=tmp_path,
+            [*IOWEIR, "run", "-q", *options, "-o", name, "--", sys.executable, "-c", code],
+            cwd=tmp_path,
         )
         (node,) = (tmp_path / name).glob("node-*")
         assert node.name.endswith(ending)

@@ -23,9 +23,7 @@ KINDS = ("bucket", "loop")
 
 
 def ioweir(*words: str | Path, code: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    done = completed(
-        [IOWEIR, *words], timeout=120, env={**os.environ, **(env or {})}
-    )
+    done = completed([IOWEIR, *words], timeout=120, env={**os.environ, **(env or {})})
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

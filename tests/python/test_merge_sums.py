@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from forked import completed
 import zstandard
+from forked import completed
 from ioweir.errors import IoweirError
 from ioweir.report import merge_sums
 from ioweir.trace import reader
@@ -194,9 +194,7 @@ def test_the_command(tmp_path: Path) -> None:
     completed([*IOWEIR, "compress", tmp_path / "packed"], check=True)
     for source in (place, tmp_path / "packed"):
         out = tmp_path / f"sums of {source.name}"
-        done = completed(
-            [*IOWEIR, "merge-sums", source, "-o", out, "--jobs", "2"], check=True
-        )
+        done = completed([*IOWEIR, "merge-sums", source, "-o", out, "--jobs", "2"], check=True)
         assert f"{out}: 3 nodes, 6 ranks, 7 files, " in done.stdout
         findings = completed([*IOWEIR, "findings", out, "--json"], check=True)
         assert isinstance(json.loads(findings.stdout), list)

@@ -19,7 +19,7 @@ class Item:
     def __init__(self, name: str, **marks: int) -> None:
         self.path = Path("test_file.py")
         self.name = name
-        self._marks = {mark: pytest.Mark(mark, (value,), {}) for mark, value in marks.items()}
+        self._marks = {mark: getattr(pytest.mark, mark)(value).mark for mark, value in marks.items()}
 
     def get_closest_marker(self, name: str) -> pytest.Mark | None:
         return self._marks.get(name)

@@ -12,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -20,19 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 MESSAGE: Final = 1 << 20
-# What `ioweir run` and `ioweir report` import when they are asked for. Nothing that starts threads.
-MODULES: Final = (
-    "ioweir.cli.app",
-    "ioweir.launch.batch",
-    "ioweir.launch.run",
-    "ioweir.findings.text",
-    "ioweir.report.figures",
-    "ioweir.report.node_end",
-    "ioweir.report.report_text",
-    "ioweir.trace.compressed",
-    "ioweir.trace.node_sums",
-    "ioweir.trace.reader",
-)
+NOT_IMPORTED: Final = ("ioweir.__main__", "ioweir.launch.shim", "ioweir.imports.darshan_child")
+"""What is run, not imported."""
 
 
 def serve(channel: socket.socket) -> dict[str, Any] | None:
@@ -76,8 +66,10 @@ def main() -> None:
     is_there = sys.path[0] == here
     if is_there:
         del sys.path[0]
-    for name in MODULES:
-        importlib.import_module(name)
+    ioweir = importlib.import_module("ioweir")
+    for module in pkgutil.walk_packages(ioweir.__path__, "ioweir."):
+        if module.name not in NOT_IMPORTED:
+            importlib.import_module(module.name)
     gc.freeze()
     # Those that wait for commands are waited for by nobody.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

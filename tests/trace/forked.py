@@ -151,7 +151,9 @@ def text(received: bytes) -> str:
     return decoded.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def begun(command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> subprocess.Popen[str] | Forked:
+def begun(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None
+) -> subprocess.Popen[str] | Forked:
     """A command in a session of its own: forked where it is `python -m ioweir` and may be."""
     source = server() if words_of_ioweir(command) is not None else None
     if source is not None and source.may_take(environment):
@@ -196,7 +198,7 @@ def completed_in_bytes(
     timeout: float = 120.0,
 ) -> subprocess.CompletedProcess[bytes]:
     """As subprocess.run with capture_output."""
-    words = list(map(os.fspath, command))
+    words = [os.fspath(word) for word in command]
     environment = os.environ if env is None else env
     source = server() if words_of_ioweir(words) is not None else None
     if source is None or not source.may_take(environment):

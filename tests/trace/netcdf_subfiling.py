@@ -53,7 +53,7 @@ def netcdf_plan(folder: Path, netcdf: str, match: str = "*.nc") -> Path:
 
 
 def plain(folder: Path, ranks: int, *words: str | int, source: str = SOURCE) -> str:
-    """What the program says without ioweir. In an empty folder it is always the same, and copied when it has been made."""
+    """What the program says without ioweir. In an empty folder it is always the same: copied once it has been made."""
     folder.mkdir(exist_ok=True)
     if any(folder.iterdir()):
         return run(launch(source, ranks, *words), cwd=folder).expect().out

@@ -135,7 +135,8 @@ def combinations() -> list[tuple[Mpi, int, str]]:
 
 @pytest.fixture(scope="module", params=combinations(), ids=lambda three: f"{three[0].name}-{three[1]}ranks-{three[2]}")
 def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Known:
-    return Known(*request.param, tmp_path_factory.mktemp("known"))
+    mpi, ranks, variant = request.param
+    return Known(mpi, ranks, variant, tmp_path_factory.mktemp("known"))
 
 
 def test_every_call_and_byte_of_every_rank(known: Known) -> None:

@@ -14,42 +14,48 @@ from tracing import IOWEIR, run
 SAID = "echo out; echo err >&2; pwd; umask; echo $IOWEIR_SAID; ls /proc/self/fd; readlink /proc/self/fd/0; exit 7"
 
 
-def both(words: list[str], folder: Path, **variables: str) -> tuple[forked.Forked, Popen[str]]:
-    environment = os.environ | variables
-    begun = forked.begun([*IOWEIR, *words], environment, folder)
-    if not isinstance(begun, forked.Forked):
-        pytest.skip("with IOWEIR_TEST_ALL Python starts every command")
-    return begun, forked.by_python([*IOWEIR, *words], environment, folder)
+forks = pytest.mark.skipif("IOWEIR_TEST_ALL" in os.environ, reason="Python starts every command in the long run")
 
 
-def test_a_program_sees_the_same(tmp_path: Path) -> None:
+def both(words: list[str], folder: Path) -> list[tuple[int | None, str, str]]:
+    """Exit code and streams of a command that is forked, and of one that Python starts."""
     seen = []
-    for number, process in enumerate(both(["run", "-q", "-o", "trace", "--", "sh", "-c", SAID], tmp_path)):
-        with process:
-            out, err = process.communicate(60)
+    for kind, begin in ((forked.Forked, forked.begun), (Popen, forked.by_python)):
+        with begin([*IOWEIR, *words], os.environ, folder) as process:
+            assert isinstance(process, kind)
+            out, err = process.communicate(timeout=60)
         seen.append((process.returncode, out, err))
-        (tmp_path / "trace").rename(tmp_path / f"trace{number}")
-    assert seen[0] == seen[1]
-    code, out, err = seen[0]
+        for left in folder.glob("trace"):
+            left.rename(folder / f"left of {kind.__name__}")
+    return seen
+
+
+@forks
+def test_a_program_sees_the_same(tmp_path: Path) -> None:
+    one, two = both(["run", "-q", "-o", "trace", "--", "sh", "-c", SAID], tmp_path)
+    assert one == two
+    code, out, err = one
     assert (code, out.splitlines()[:2], err) == (7, ["out", str(tmp_path)], "err\n")
+    assert len(list(tmp_path.glob("left of *"))) == 2
 
 
+@forks
 def test_what_a_command_reads_of_python_is_the_same(tmp_path: Path) -> None:
-    """Its words, the folder first in the path of modules, and the name in its usage."""
-    (one, two) = both(["explain", "a\udcffb", "--nonsense"], tmp_path)
-    with one, two:
-        assert (one.communicate(60), one.returncode) == (two.communicate(60), two.returncode)
-    assert one.returncode == 2
+    """Its words, and its name in what it says of wrong ones."""
+    one, two = both(["explain", "a\udcffb", "--nonsense"], tmp_path)
+    assert one == two
+    assert one[0] == 2
 
 
+@forks
 def test_it_can_be_ended(tmp_path: Path) -> None:
     process = forked.begun([*IOWEIR, "run", "-q", "-o", "trace", "--", "sleep", "60"], os.environ, tmp_path)
     with process:
         with pytest.raises(TimeoutExpired):
-            process.communicate(0.3)
+            process.communicate(timeout=0.3)
         assert os.getsid(process.pid) == process.pid
         process.terminate()
-        process.communicate(30)
+        process.communicate(timeout=30)
     assert process.returncode not in (0, None)
 
 
@@ -58,7 +64,7 @@ def test_what_is_read_at_the_start_is_read(name: str) -> None:
     environment = os.environ | {name: "/nonexistent"}
     with forked.begun([*IOWEIR, "--version"], environment, None) as process:
         assert isinstance(process, Popen)
-        process.communicate(60)
+        process.communicate(timeout=60)
 
 
 def test_other_commands_are_started() -> None:
@@ -71,5 +77,5 @@ def test_the_installed_script_knows_its_name(tmp_path: Path) -> None:
     done = forked.completed([forked.SCRIPT, "explain", "--nonsense"], cwd=tmp_path)
     started = forked.by_python([forked.SCRIPT, "explain", "--nonsense"], os.environ, tmp_path)
     with started:
-        assert (done.stdout, done.stderr) == started.communicate(60)
+        assert (done.stdout, done.stderr) == started.communicate(timeout=60)
     assert done.returncode == started.returncode == 2

@@ -205,11 +205,12 @@ void bind_container(nb::module_& m) {
           "The same as describe_container for such a file: its arrays, and where their parts begin; the master is its "
           "first part, "
           "and the bytes of a part that is missing are -1.");
-    m.def("netcdf_division", &netcdf_division, nb::arg("path"), nb::arg("subfiles"), nb::arg("par_dim") = "",
-          "How the arrays of an ordinary netCDF file would be divided over subfiles: `records`, `record_bytes` (from one "
-          "record to the next) and `arrays`, one dict each: name, begin (of its first byte), element_bytes, dimensions "
-          "(names), lengths (of the unlimited one 0), record, divided (which dimension; -1: it stays whole), boundaries "
-          "(where its parts begin, and the end). Raises ValueError where it is no such file.");
+    m.def(
+        "netcdf_division", &netcdf_division, nb::arg("path"), nb::arg("subfiles"), nb::arg("par_dim") = "",
+        "How the arrays of an ordinary netCDF file would be divided over subfiles: `records`, `record_bytes` (from one "
+        "record to the next) and `arrays`, one dict each: name, begin (of its first byte), element_bytes, dimensions "
+        "(names), lengths (of the unlimited one 0), record, divided (which dimension; -1: it stays whole), boundaries "
+        "(where its parts begin, and the end). Raises ValueError where it is no such file.");
     m.def("merge_netcdf", &merge_netcdf, nb::arg("path"), nb::arg("output"), nb::arg("unfinished") = false,
           "The same as merge_container for a netCDF file whose arrays lie in subfiles.");
     m.def("netcdf_leftover", &netcdf_leftover, nb::arg("path"),

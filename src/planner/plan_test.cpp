@@ -513,9 +513,10 @@ TEST(Plan, ThereIsNoneForWhatTheMpiLibraryMoves) {
     EXPECT_FALSE(left_to_library({}));
     const auto made = plan(pattern_of({{{0, 8}}}), StripeLayout::unstriped(), {}, strategy);
     ASSERT_FALSE(made.ok());
-    EXPECT_EQ(made.error().message(),
-              "bytes that the MPI library moves: mapping shared, writers library, domains even, order sequential; there "
-              "is no plan for them: write other writers than library");
+    EXPECT_EQ(
+        made.error().message(),
+        "bytes that the MPI library moves: mapping shared, writers library, domains even, order sequential; there "
+        "is no plan for them: write other writers than library");
 }
 
 TEST(Plan, UnsoundProfilesAndNegativeNumbersAreRefused) {

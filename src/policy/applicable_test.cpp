@@ -39,13 +39,14 @@ TEST(Applicable, WhatTheEngineCarriesOutGoesAhead) {
 }
 
 TEST(Applicable, TheMpiLibraryMayKeepAFile) {
-    for (const char* more : {"", "hdf5 = { alignment = 4096 }\n", "netcdf = { subfiles = 2 }\n",
-                             "stripe = { count = 4 }\n"})
+    for (const char* more :
+         {"", "hdf5 = { alignment = 4096 }\n", "netcdf = { subfiles = 2 }\n", "stripe = { count = 4 }\n"})
         EXPECT_EQ(verdict(std::string("writers = \"library\"\n") + more), "") << more;
     const auto refused = [](const std::string& more) { return verdict("writers = \"library\"\n" + more); };
-    EXPECT_EQ(refused("mapping = \"log\"\n"),
-              "the MPI library for a file in several parts: writers = \"library\" (plan.toml:1, the rule for \"*.chk\"); "
-              "the MPI library knows one file: write mapping = \"shared\", or other writers with mapping = \"log\"");
+    EXPECT_EQ(
+        refused("mapping = \"log\"\n"),
+        "the MPI library for a file in several parts: writers = \"library\" (plan.toml:1, the rule for \"*.chk\"); "
+        "the MPI library knows one file: write mapping = \"shared\", or other writers with mapping = \"log\"");
     EXPECT_EQ(refused("buffer = \"1 MiB\"\n").find("buffer for bytes that the MPI library moves"), 0U);
     EXPECT_EQ(refused("visibility = \"sync\"\n").find("visibility for bytes that"), 0U);
     EXPECT_EQ(refused("set_size = \"at-once\"\n").find("set_size for bytes that"), 0U);

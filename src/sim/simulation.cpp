@@ -329,9 +329,10 @@ Result<SimulationResult> simulate(const Machine& machine, const Workload& worklo
     const bool may_be = std::all_of(workload.computing.begin(), workload.computing.end(),
                                     [](double spent) { return spent >= 0 && std::isfinite(spent); });
     if (!workload.computing.empty() && (!may_be || std::ssize(workload.computing) != workload.calls))
-        return Error{"times of computing that cannot be",
-                     std::to_string(workload.computing.size()) + " of them, " + std::to_string(workload.calls) + " calls",
-                     "give none, or one behind each call, 0 or more"};
+        return Error{
+            "times of computing that cannot be",
+            std::to_string(workload.computing.size()) + " of them, " + std::to_string(workload.calls) + " calls",
+            "give none, or one behind each call, 0 or more"};
     if (strategy.mapping.kind == MappingKind::grouped && strategy.mapping.count > workload.ranks)
         return Error{"more files than ranks",
                      to_text(strategy.mapping) + " with " + std::to_string(workload.ranks) + " ranks",

@@ -151,7 +151,8 @@ def test_bad_input(tmp_path: Path) -> None:
 def test_a_kernel_that_computes_is_written_behind(tmp_path: Path) -> None:
     """Calls of 1 MiB of two ranks on one target; what is computed between them hides all but the last."""
     asked = tune.Options(
-        tmp_path / "plan.toml", _one_target(tmp_path), kernel="ior-segmented", settings=("data=8 MiB", "transfer=1 MiB"),
+        tmp_path / "plan.toml", _one_target(tmp_path), kernel="ior-segmented",
+        settings=("data=8 MiB", "transfer=1 MiB"),
         ranks=2, repeat=2, compute_s=10.0,
     )  # fmt: skip
     result = tune.tune(asked)

@@ -126,7 +126,7 @@ def _why_not(writes: dict[int, list[_Call]], modes: set[int]) -> str:
         return "the trace does not say how the file was opened"
     if any(not mode & _WRITE_ONLY for mode in modes):
         return (
-            "it is open for reading, too. Where nobody reads before a sync, write visibility = \"sync\" beside "
+            'it is open for reading, too. Where nobody reads before a sync, write visibility = "sync" beside '
             'writers = "behind:1" yourself'
         )
     names = {call.name for mine in writes.values() for call in mine}

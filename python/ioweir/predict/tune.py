@@ -276,7 +276,7 @@ def _has_no_spare_processor(loaded: Trace) -> bool:
     """As far as is known: of the launcher's node."""
     host, processors = loaded.run.get("host"), loaded.run.get("processors")
     here = {process.rank for process in loaded.processes if process.rank >= 0 and process.host == host}
-    return bool(processors) and len(here) >= int(processors)
+    return bool(processors) and len(here) >= int(processors or 0)
 
 
 def _nodes_and_targets(machine: Machine) -> tuple[int, int]:

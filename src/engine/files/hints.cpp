@@ -181,8 +181,7 @@ LibraryInfo::LibraryInfo(MPI_Info given, const planner::Stripe& stripe, Sieving 
     if (made != MPI_SUCCESS) return;
     owned_ = true;
     info_ = own_;
-    if (sieving != Sieving::as_given)
-        put(own_, "romio_ds_write", sieving == Sieving::off ? "disable" : "automatic");
+    if (sieving != Sieving::as_given) put(own_, "romio_ds_write", sieving == Sieving::off ? "disable" : "automatic");
     if (stripe.size_bytes > 0) put(own_, "striping_unit", std::to_string(stripe.size_bytes));
     if (stripe.count > 0) put(own_, "striping_factor", std::to_string(stripe.count));
     if (stripe.start < 0) return;

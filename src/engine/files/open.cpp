@@ -43,8 +43,9 @@ struct Candidate {
     Chosen chosen;
     std::shared_ptr<ChosenSeries> series;  ///< its writers are chosen by what was measured of this one
     const char* left_because = "the MPI library's turn";
-    bool by_library = false;  ///< it is the MPI library's turn, or its rule leaves it to it: opened as if there was no plan
-    bool is_shared = false;   ///< the engine writes to it through another handle: the library must not sieve
+    bool by_library =
+        false;  ///< it is the MPI library's turn, or its rule leaves it to it: opened as if there was no plan
+    bool is_shared = false;  ///< the engine writes to it through another handle: the library must not sieve
 };
 
 std::string refuse_strategy(const planner::Strategy& strategy) {

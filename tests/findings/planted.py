@@ -77,7 +77,10 @@ def cases() -> tuple[Case, ...]:
     return tuple(
         _case(code, {"program": program, **row}, held=name == HELD_OUT)
         for name, program in (
-            ("cases.toml", "moves"), ("held_out.toml", "shapes"), ("habits.toml", "habits"), (HELD_OUT, "forms"),
+            ("cases.toml", "moves"),
+            ("held_out.toml", "shapes"),
+            ("habits.toml", "habits"),
+            (HELD_OUT, "forms"),
         )
         for code, table in tomllib.loads((HERE / name).read_text(encoding="utf-8")).items()
         for row in table["case"]

@@ -156,7 +156,8 @@ def test_a_request_and_what_completes_it_move_their_bytes_once() -> None:
 def test_hdf5_data_counts_at_one_of_its_layers() -> None:
     """Rank 0 of 2 writes 4 MiB with H5Dwrite, MPI_File_write_at and pwrite: 4 MiB, 6 s, of which half may be saved."""
     builder = Builder()
-    first, _ = (builder.rank(number, 2) for number in range(2))
+    first, second = (builder.rank(number, 2) for number in range(2))
+    builder.add(Call(second, "MPI_Barrier", 0, 6))
     data = Call(first, "H5Dwrite", 0, 6, "/out.h5", 4 * MIB)
     inner = data.inside("MPI_File_write_at", 1, 5, 4 * MIB)
     builder.add(data, inner, inner.inside("pwrite", 2, 4, 4 * MIB, offset=0))

@@ -103,8 +103,7 @@ static void turned_around(void) {
                 for (long at = 0; at < n; ++at) turned[at] = data[n - 1 - at];
             }
             if (fault && of && rank == 0) MPI_Send(turned, (int)n, MPI_BYTE, of, 2, MPI_COMM_WORLD);
-            if (fault && of && rank == of)
-                MPI_Recv(turned, (int)n, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (fault && of && rank == of) MPI_Recv(turned, (int)n, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
     if (fd >= 0) close(fd);
     free(turned);

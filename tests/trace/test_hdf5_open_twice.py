@@ -1,7 +1,7 @@
-"""HDF5 files under a plan that a name does not tell from others: opened by some ranks in another way, or in two folders.
+"""HDF5 files under a plan that a name does not tell from others, and elements that a list does not tell.
 
-Ranks that took each other's calls for those of another open would wait for each other for ever; calls that were taken for
-those of another file of the same name would fill what was written.
+Ranks that took each other's calls for those of another open would wait for each other for ever. Calls that were taken
+for those of another file, or for other elements, would fill what was written.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_no_rank_waits_where_one_opens_alone_what_all_have_open(tmp_path: Path, 
     assert planned.traced.out.count("done") == 2
     assert planned.notes().count(REFUSED) == 1
     assert sum("applied" in note for note in planned.notes()) == 1
-    # By the plan, which goes on for all of them: the part of "y" that nobody has written, after rank 1 has closed its own.
+    # The plan goes on for all of them, after rank 1 has closed its own: nobody has written a part of "y".
     assert "hdf5: fill: y was filled where nobody had written" in planned.notes()
     same_content(without.path, planned.path)
 

@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
+#include <climits>
 
 #include "adapters/hdf5/file.hpp"
 #include "base/guarded_files.hpp"
@@ -19,9 +19,9 @@ std::string mark_of(const std::string& path) { return path + ".ioweir-held"; }
 }  // namespace
 
 std::string path_from_root(const std::string& path) {
-    std::error_code unknown;
-    const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
-    return unknown ? path : whole.string();
+    std::array<char, PATH_MAX> folder{};
+    if (path.starts_with('/') || ::getcwd(folder.data(), folder.size()) == nullptr) return path;
+    return std::string(folder.data()) + "/" + path;
 }
 
 std::string make_mark(const std::string& path) {

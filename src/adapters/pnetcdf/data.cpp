@@ -78,9 +78,9 @@ int move(File& file, std::span<Wanted> wanted, bool writing, std::int64_t record
 }
 
 /// Where the accesses of all ranks lead.
-enum class Reach : std::uint8_t { subfiles, master_too };
+enum class LeadsTo : std::uint8_t { subfiles, master_too };
 
-int at_once(File& file, const Call& call, const ncsub::CallForm& form, Reach reach) {
+int at_once(File& file, const Call& call, const ncsub::CallForm& form, LeadsTo reach) {
     const bool independent = file.state == File::State::independent;
     if (form.collective == independent) return independent ? error_independent : error_collective;
     // A rank whose arguments are wrong takes part all the same, with nothing; in safe mode all ranks return its error, as the library does it.
@@ -95,7 +95,7 @@ int at_once(File& file, const Call& call, const ncsub::CallForm& form, Reach rea
     const auto whole = std::stable_partition(wanted.begin(), wanted.end(),
                                              [&](const Wanted& one) { return file.is_divided(one.variable); });
     keep(error, move(file, std::span(wanted.begin(), whole), form.writes(), access ? access->records() : 0));
-    if (reach == Reach::master_too)
+    if (reach == LeadsTo::master_too)
         keep(error, carry_out_in_master(file, std::span(whole, wanted.end()), form.writes()));
     for (const Wanted& one : wanted) keep(error, one.error);
     if (access) keep(error, access->finish());
@@ -291,7 +291,7 @@ int access_variable(File& file, const Call& call) {
     if (!form.blocking()) return begin(file, file.logical.header, call, form);
     if (file.state == File::State::define) return error_in_define;
     // Where a file type leads, its variable does not say.
-    return at_once(file, call, form, form.access == ncsub::Access::vard ? Reach::master_too : Reach::subfiles);
+    return at_once(file, call, form, form.access == ncsub::Access::vard ? LeadsTo::master_too : LeadsTo::subfiles);
 }
 
 std::optional<int> access_together(File& file, const Call& call) {
@@ -303,7 +303,7 @@ std::optional<int> access_together(File& file, const Call& call) {
     if (PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
     const bool by_type = form.access == ncsub::Access::vard;
     if (any[0] == 0 && !(by_type && any[1] != 0)) return std::nullopt;
-    return at_once(file, call, form, by_type || any[1] != 0 ? Reach::master_too : Reach::subfiles);
+    return at_once(file, call, form, by_type || any[1] != 0 ? LeadsTo::master_too : LeadsTo::subfiles);
 }
 
 int begin_undefined(File& file, const Call& call) {

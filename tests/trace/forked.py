@@ -43,7 +43,7 @@ class Server:
         with theirs:
             self.child = subprocess.Popen(
                 [sys.executable, str(SERVER), str(theirs.fileno())],
-                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 cwd="/", env={**ENVIRONMENT, "OPENBLAS_NUM_THREADS": "1"},  # a process that forks has one thread
             )  # fmt: skip
 

@@ -278,7 +278,7 @@ def test_the_source_archive_has_what_is_committed_and_the_library_of_the_web_rep
     # The same tree, the same archive.
     first = made.read_bytes()
     done = subprocess.run(
-        [checkout / "packaging" / "source.sh", "other"], cwd=checkout.parent, capture_output=True, check=True
+        [checkout / "packaging" / "source.sh", "other"], cwd=checkout.parent, capture_output=True, text=True, check=True
     )
     assert (checkout.parent / "other" / made.name).read_bytes() == first, done
 

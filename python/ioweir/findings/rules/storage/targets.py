@@ -179,9 +179,9 @@ SLOW = Rule(
     layer="POSIX",
     order=22,
     definition="Of three targets or more (directories with parts of containers), one is slower a byte than the "
-    "others by 4 of their spreads. Calls of 1 MiB and more are judged one by one (median). Of smaller ones the time in "
-    "which the target is busy is divided by all bytes, and how much that differs from part to part of the run is added "
-    "to the spread.",
+    "others by 4 of their spreads. Calls of 1 MiB and more are judged one by one (median). Of smaller ones the "
+    "time in which the target is busy is divided by all bytes. How much that differs from part to part of the run is "
+    "added to the spread.",
     source="Son et al. 2016, section 3.1, figure 4 (targets of one file system differ); "
     "Rousseeuw and Croux 1993 (median absolute deviation); Cochran 1977, section 6.4 (error of a ratio of sums)",
     thresholds=(

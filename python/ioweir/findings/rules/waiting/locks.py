@@ -169,7 +169,7 @@ HANDOVER = Rule(
     layer="POSIX",
     order=42,
     definition="Writes that begin or end in a stretch of 1 MiB that another rank wrote last. They are at least twice "
-    "as slow a byte (median) as all others with as many writers at once, and not as fast as the node's memory, which "
+    "as slow a byte (median) as all others with as many writers at once. They are slower than the node's memory, which "
     "has no stripes.",
     source="Schmuck and Haskin 2002 (GPFS tokens); Liao and Choudhary 2008 (Lustre extent locks)",
     thresholds=(

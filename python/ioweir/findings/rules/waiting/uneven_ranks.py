@@ -192,9 +192,9 @@ ONE = Rule(
     layer="POSIX",
     order=25,
     definition="One rank moves 90 % or more of the bytes that are written (or read) by itself, 1 MiB or more, in "
-    "a program of several ranks. The seconds are those of its calls. Added are those that another rank, in the mean, "
-    "waits in MPI while this one collects and packs what it writes next, passes on what it has read, or opens and "
-    "closes files. Ranks that compute meanwhile lose nothing, and are not counted.",
+    "a program of several ranks. The seconds are those of its calls, and those that another rank, in the mean, waits "
+    "in MPI for it: while it collects and packs what it writes next, passes on what it has read, or opens and closes "
+    "files. Ranks that compute meanwhile lose nothing, and are not counted.",
     source="Gropp, Lusk and Thakur 1999, Using MPI-2, chapters 2 and 3 "
     "(from one process that does the I/O to parallel I/O)",
     thresholds=(

@@ -29,6 +29,8 @@ SERVER: Final = Path(__file__).with_name("command_server.py")
 SCRIPT: Final = str(Path(sys.executable).with_name("ioweir"))
 ENVIRONMENT: Final = dict(os.environ)
 """Before a test has changed it."""
+WITH_THREADS: Final = ("export", "merge-trace", "site")
+"""They use pyarrow's threads, which a forked process cannot end."""
 HARMLESS: Final = ("IOWEIR_", "OMPI_", "MPICH_", "MPIR_", "ROMIO_", "HDF5_", "PNETCDF_", "SLURM_", "XDG_", "PYTEST_")
 """Variables that begin so are read when they are needed."""
 
@@ -162,10 +164,13 @@ def begun(
 
 
 def words_of_ioweir(command: Sequence[str]) -> list[str] | None:
-    """What stands behind `python -m ioweir` or the installed script; None of other commands."""
+    """What stands behind `python -m ioweir` or the installed script; None of other commands, and of those not forked."""
+    words = None
     if tuple(command[:3]) == (sys.executable, "-m", "ioweir"):
-        return list(command[3:])
-    return list(command[1:]) if command[0] == SCRIPT else None
+        words = list(command[3:])
+    elif command[0] == SCRIPT:
+        words = list(command[1:])
+    return None if words and words[0] in WITH_THREADS else words
 
 
 def by_python(command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> subprocess.Popen[str]:

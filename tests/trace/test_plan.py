@@ -66,7 +66,6 @@ def test_engine_moves_what_it_can_and_says_what_it_leaves(mpi: Mpi, tmp_path: Pa
     )
 
 
-@pytest.mark.either_mpi
 @pytest.mark.parametrize("mpi", MPIS, ids=str)
 def test_a_rule_may_leave_a_file_to_the_mpi_library(mpi: Mpi, tmp_path: Path) -> None:
     """The rule behind it, for all files, is not for that one."""

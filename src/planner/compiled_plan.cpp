@@ -20,18 +20,6 @@ layout::StripeLayout layout_of(const Stripe& stripe) {
     return made ? made.take() : layout::StripeLayout::unstriped();
 }
 
-/// Rounds in which nobody may have anything, besides as many again as there can be others.
-constexpr std::int64_t most_idle_rounds = 4096;
-
-/// A piece of the file lies in the rounds that its bytes fill, and in one more at either end. All other rounds are idle, and yet every rank goes
-/// through them, and every writer looks at its buffer's map. Few pieces that lie terabytes apart would have millions of those.
-bool is_mostly_idle(const Plan& plan, const RequestSummary& request) {
-    if (request.bytes >= request.region.length / 2) return false;
-    const std::int64_t filled = request.bytes / std::max<std::int64_t>(1, plan.buffer_bytes);
-    const auto busy = checked_add(filled, 2 * request.pieces);
-    return busy && (plan.rounds() - most_idle_rounds) / 2 > *busy;
-}
-
 }  // namespace
 
 bool CompiledPlan::windows(std::int64_t writer, std::int64_t round, Windows& into, std::int64_t distance) const {
@@ -52,10 +40,6 @@ std::unique_ptr<CompiledPlan> CompiledPlan::make(const Strategy& strategy, const
     auto made = planner::plan(request, topology, layout_of(strategy.stripe), {}, strategy);
     if (!made) {
         why = made.error().message();
-        return nullptr;
-    }
-    if (is_mostly_idle(made.value(), request)) {
-        why = "what ranks ask for lies so far apart that there would be nothing to do in most rounds";
         return nullptr;
     }
     auto compiled = std::make_unique<CompiledPlan>();

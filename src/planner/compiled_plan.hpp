@@ -60,7 +60,7 @@ struct CompiledPlan {
     /// distance_to().
     bool windows(std::int64_t writer, std::int64_t round, Windows& into, std::int64_t distance = 0) const;
 
-    /// Null, and why, when there is no such plan, or one in most of whose rounds there would be nothing to do. Striped as `strategy` declares it.
+    /// Null, and why, when there is no such plan. Striped as `strategy` declares it.
     [[nodiscard]] static std::unique_ptr<CompiledPlan> make(const Strategy& strategy, const Topology& topology,
                                                             const RequestSummary& request, std::string& why);
 

@@ -109,40 +109,6 @@ TEST(MovedPlan, HasThePeriodOfItsStrategy) {
     EXPECT_EQ(period(Domains::cooperative, Order::sequential), 0);
 }
 
-/// Each rank so many bytes, and so far behind those of the one before.
-RequestSummary apart(std::vector<RankSummary>& ranks, std::int64_t bytes, std::int64_t distance) {
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        ranks[rank].bytes = bytes;
-        ranks[rank].add({static_cast<std::int64_t>(rank) * distance, bytes});
-    }
-    return RequestSummary::of(ranks, true);
-}
-
-// Each round of such a plan would be gone through, now and in each call, whether anybody has something in it or not.
-TEST(CompiledPlan, IsNotMadeOfRoundsInWhichThereIsNothingToDo) {
-    for (const Domains domains : {Domains::even, Domains::aligned, Domains::cyclic}) {
-        for (const Order order : {Order::sequential, Order::contention_free}) {
-            Strategy strategy;
-            strategy.writers = {WritersKind::aggregators, 2};
-            strategy.domains = domains;
-            strategy.order = order;
-            strategy.stripe = {1 << 20, 2, -1};
-            SCOPED_TRACE(to_text(strategy));
-            std::vector<RankSummary> far(4), near(4), large(4);
-            std::string why;
-            EXPECT_EQ(CompiledPlan::make(strategy, Topology::one_node(4), apart(far, 100, std::int64_t{1} << 44), why) ==
-                          nullptr,
-                      order == Order::sequential)
-                << "what nobody covers is no round of the other order";
-            EXPECT_NE(CompiledPlan::make(strategy, Topology::one_node(4), apart(near, 100, 1 << 30), why), nullptr);
-            // As many rounds, but all of them have something to do.
-            EXPECT_NE(CompiledPlan::make(strategy, Topology::one_node(4),
-                                         apart(large, std::int64_t{1} << 36, std::int64_t{1} << 36), why),
-                      nullptr);
-        }
-    }
-}
-
 // A step of a checkpoint on 131,072 ranks: nobody may even read what the ranks have said.
 TEST(MovedPlan, LooksAtNoRankOfManyInTheNextStep) {
     constexpr std::size_t ranks = 131'072;

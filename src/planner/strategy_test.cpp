@@ -45,7 +45,7 @@ TEST(StrategyText, MistakesAreAnsweredWithWhatWasMeant) {
     EXPECT_EQ(
         message(parse_writers("agregators:4").error()),
         "unknown writers: 'agregators:4'; did you mean 'aggregators'? known: everyone, aggregators, delegates, behind, "
-        "auto");
+        "library, auto");
     EXPECT_EQ(message(parse_order("contention_free").error()),
               "unknown order: 'contention_free'; did you mean 'contention-free'? known: sequential, contention-free, "
               "arrival");
@@ -70,7 +70,7 @@ TEST(StrategyText, FormsListEveryValue) {
     const auto forms = choice_forms();
     EXPECT_EQ(forms.mapping, (std::vector<std::string>{"shared", "grouped:N", "subfiles:N or subfiles:auto", "log"}));
     EXPECT_EQ(forms.writers, (std::vector<std::string>{"everyone", "aggregators:N or aggregators:auto", "delegates:1/N",
-                                                       "behind:N", "auto"}));
+                                                       "behind:N", "library", "auto"}));
     EXPECT_EQ(forms.domains, (std::vector<std::string>{"even", "aligned", "cyclic", "group-cyclic", "cooperative",
                                                        "dimension", "group"}));
     EXPECT_EQ(forms.order, (std::vector<std::string>{"sequential", "contention-free", "arrival"}));

@@ -336,6 +336,7 @@ TEST_F(EngineTest, CollectiveCallsOfTheLibraryFindTheBytesOfAllNodes) {
     write_part(0);
     EXPECT_EQ(io.File_preallocate(file, 1), MPI_SUCCESS);
     EXPECT_EQ(found_bytes, std::int64_t{bytes} * world->ranks);
+    PMPI_Barrier(MPI_COMM_WORLD);  // one rank may look later than another has come back
     write_part(1);
     EXPECT_EQ(io.File_seek_shared(file, 0, MPI_SEEK_END), MPI_SUCCESS);
     EXPECT_EQ(found_bytes, std::int64_t{2} * bytes * world->ranks);

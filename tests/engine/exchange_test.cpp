@@ -335,29 +335,7 @@ TEST_F(EngineTest, SparseReadsLeaveOutWhatNobodyWants) {
     remove(path);
 }
 
-/// By the strategy's rounds alone there were ten thousand million of them. Terabytes apart lie a file's header and what is appended to it.
-TEST_F(EngineTest, RanksThatAreVeryFarApartMoveTheirOwnBytes) {
-    const IoCalls& io = world->engine;
-    constexpr MPI_Offset distance = MPI_Offset{1} << 40;
-    for (const char* strategy : {"even", "cyclic", "large"}) {
-        SCOPED_TRACE(strategy);
-        const std::string path = path_for(strategy);
-        MPI_File file = open(io, path);
-        const std::vector<unsigned char> data(100, static_cast<unsigned char>('a' + world->rank));
-        std::vector<unsigned char> back(100, 0);
-        EXPECT_EQ(io.write_at_all(file, distance * world->rank, data.data(), 100, MPI_BYTE, MPI_STATUS_IGNORE),
-                  MPI_SUCCESS);
-        EXPECT_EQ(io.read_at_all(file, distance * world->rank, back.data(), 100, MPI_BYTE, MPI_STATUS_IGNORE),
-                  MPI_SUCCESS);
-        EXPECT_EQ(back, data);
-        io.close(&file);
-        remove(path);
-    }
-    EXPECT_EQ(world->did(&Did::exchanges), 0);
-    EXPECT_EQ(world->noted(format::NoteCode::passed_through, "so far apart"), world->ranks > 1);
-}
-
-/// Its call is an error in the library, too. Not so those of the others, whose bytes it must not take with it.
+/// MPICH's library says that its call is an error, Open MPI's does not. The others' bytes it must not take with it.
 TEST_F(EngineTest, ARankWithPlacesBehindAllOffsetsHarmsNobody) {
     if (world->ranks == 1) GTEST_SKIP() << "there are no others";
     const IoCalls& io = world->engine;
@@ -371,7 +349,7 @@ TEST_F(EngineTest, ARankWithPlacesBehindAllOffsetsHarmsNobody) {
         const std::vector<unsigned char> data(40, 'x');
         const MPI_Offset offset = faulty ? half : 40 * (world->rank - 1);
         const int code = io.write_at_all(file, offset, data.data(), 40, MPI_BYTE, MPI_STATUS_IGNORE);
-        EXPECT_EQ(code != MPI_SUCCESS, faulty);
+        if (!faulty) EXPECT_EQ(code, MPI_SUCCESS);
         io.close(&file);
         EXPECT_EQ(contents(path), std::vector<unsigned char>(40 * static_cast<std::size_t>(world->ranks - 1), 'x'));
         remove(path);

@@ -349,7 +349,9 @@ TEST_F(EngineTest, ARankWithPlacesBehindAllOffsetsHarmsNobody) {
         const std::vector<unsigned char> data(40, 'x');
         const MPI_Offset offset = faulty ? half : 40 * (world->rank - 1);
         const int code = io.write_at_all(file, offset, data.data(), 40, MPI_BYTE, MPI_STATUS_IGNORE);
-        if (!faulty) EXPECT_EQ(code, MPI_SUCCESS);
+        if (!faulty) {
+            EXPECT_EQ(code, MPI_SUCCESS);
+        }
         io.close(&file);
         EXPECT_EQ(contents(path), std::vector<unsigned char>(40 * static_cast<std::size_t>(world->ranks - 1), 'x'));
         remove(path);

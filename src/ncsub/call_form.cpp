@@ -27,18 +27,18 @@ constexpr std::array<Named<Access>, 7> accesses{{{"var1", Access::var1},
                                                  {"vard", Access::vard},
                                                  {"var", Access::var}}};
 constexpr std::array<Named<Element>, 13> element_names{{{"_text", Element::text},
-                                                   {"_schar", Element::schar},
-                                                   {"_uchar", Element::uchar},
-                                                   {"_short", Element::int16},
-                                                   {"_ushort", Element::uint16},
-                                                   {"_int", Element::int32},
-                                                   {"_uint", Element::uint32},
-                                                   {"_longlong", Element::int64},
-                                                   {"_long", Element::slong},
-                                                   {"_float", Element::float32},
-                                                   {"_double", Element::float64},
-                                                   {"_ulonglong", Element::uint64},
-                                                   {"", Element::described}}};
+                                                        {"_schar", Element::schar},
+                                                        {"_uchar", Element::uchar},
+                                                        {"_short", Element::int16},
+                                                        {"_ushort", Element::uint16},
+                                                        {"_int", Element::int32},
+                                                        {"_uint", Element::uint32},
+                                                        {"_longlong", Element::int64},
+                                                        {"_long", Element::slong},
+                                                        {"_float", Element::float32},
+                                                        {"_double", Element::float64},
+                                                        {"_ulonglong", Element::uint64},
+                                                        {"", Element::described}}};
 
 /// Takes the first of the names that the text begins with off it.
 template <typename Value, std::size_t Count>

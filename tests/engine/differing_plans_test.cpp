@@ -138,8 +138,8 @@ TEST_F(DifferingPlansTest, LeaveFilesOfDifferentAccessModesToTheLibrary) {
         if (world->rank == 0) ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
         PMPI_Barrier(MPI_COMM_WORLD);
         MPI_File file = MPI_FILE_NULL;
-        const int code = world->engine.open(MPI_COMM_WORLD, path.c_str(), world->rank == 0 ? one.of_first : one.of_others,
-                                            MPI_INFO_NULL, &file);
+        const int code = world->engine.open(MPI_COMM_WORLD, path.c_str(),
+                                            world->rank == 0 ? one.of_first : one.of_others, MPI_INFO_NULL, &file);
         if (on_any_rank(code != MPI_SUCCESS)) {
             EXPECT_NE(code, MPI_SUCCESS) << "as in MPICH: no rank has it";
             remove(path);

@@ -110,8 +110,7 @@ TEST_F(PointerThreadsTest, MoveItOnByWhatEachSays) {
     std::vector<std::thread> movers;
     for (int thread = 0; thread < threads; ++thread) {
         movers.emplace_back([&] {
-            for (int call = 0; call < 1000; ++call)
-                EXPECT_EQ(world->engine.seek(file, 1, MPI_SEEK_CUR), MPI_SUCCESS);
+            for (int call = 0; call < 1000; ++call) EXPECT_EQ(world->engine.seek(file, 1, MPI_SEEK_CUR), MPI_SUCCESS);
         });
     }
     for (std::thread& mover : movers) mover.join();

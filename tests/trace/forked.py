@@ -164,7 +164,7 @@ def begun(
 
 
 def words_of_ioweir(command: Sequence[str]) -> list[str] | None:
-    """What stands behind `python -m ioweir` or the installed script; None of other commands, and of those not forked."""
+    """What stands behind `python -m ioweir` or the installed script; None of commands that are not forked."""
     words = None
     if tuple(command[:3]) == (sys.executable, "-m", "ioweir"):
         words = list(command[3:])

@@ -31,8 +31,8 @@ struct Decision {
     std::int64_t first_byte = 0;       ///< of the view's data
     std::int64_t position_etypes = 0;  ///< where an individual pointer stands
     bool refused = false;              ///< the library will refuse the call, and move nothing
-    bool moved_on = false;             ///< the individual pointer has been, so that no other thread's call has the same place
-    Packing packing{};                 ///< without `type`
+    bool moved_on = false;  ///< the individual pointer has been, so that no other thread's call has the same place
+    Packing packing{};      ///< without `type`
 };
 
 Decision alone(std::string reason) { return {By::library_alone, std::move(reason), nullptr, 0, 0, 0}; }

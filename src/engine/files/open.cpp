@@ -212,8 +212,8 @@ Agreement agree(MPI_Comm comm, const Handle& handle, const Said& said, const Ser
     agreed.takes_turns = least[9] == 1;
     agreed.one_thread = least[10] == 1;
     agreed.verifies = least[11] == 1;
-    agreed.engaged = least[0] == 1 && same_file && agreed.same_modes && (agreed.same_rule || said.is_header_file) &&
-                     !agreed.again;
+    agreed.engaged =
+        least[0] == 1 && same_file && agreed.same_modes && (agreed.same_rule || said.is_header_file) && !agreed.again;
     std::copy(least.begin() + own, least.end(), agreed.series.words.begin());
     return agreed;
 }
@@ -359,8 +359,15 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
     const std::int64_t rule = rule_line < 0 ? -1 : engine.rule_digests[static_cast<std::size_t>(rule_line)];
-    const Said said{wants,      rule, amode, result == MPI_SUCCESS, stale, is_header_file,
-                    may_repeat, may_take_turns(engine), engine.verify};
+    const Said said{.wants = wants,
+                    .rule = rule,
+                    .access_mode = amode,
+                    .opened = result == MPI_SUCCESS,
+                    .stale = stale,
+                    .is_header_file = is_header_file,
+                    .may_repeat = may_repeat,
+                    .takes_turns = may_take_turns(engine),
+                    .verifies = engine.verify};
     const Agreement agreement = agree(comm, *handle, said, words_of(engine, candidate.series.get()));
     if (agreement.again && agreement.may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)

@@ -118,8 +118,7 @@ bool FileView::has_places(std::int64_t first_byte, std::int64_t bytes) const {
         if (__builtin_mul_overflow(last, type.extent, &end) || __builtin_add_overflow(end, type.bounds.length, &end))
             return false;
     }
-    return !__builtin_add_overflow(end, type.bounds.offset, &end) &&
-           !__builtin_add_overflow(end, displacement, &end);
+    return !__builtin_add_overflow(end, type.bounds.offset, &end) && !__builtin_add_overflow(end, displacement, &end);
 }
 
 }  // namespace ioweir::layout

@@ -75,12 +75,12 @@ def storage(name: str, out: Path) -> Iterator[Storage]:
         yield Storage(Path(folder))
 
 
-def kernel_command_line(case: Case, where: Storage, names: list[str], rounds: int) -> list[str]:
-    """Of a run that moves the kernel's bytes once in each file and round."""
+def kernel_command_line(case: Case, where: Storage, names: list[str], rounds: int, keep: bool = False) -> list[str]:
+    """Of a run that moves the kernel's bytes once in each file and round. `keep`: its files, which nothing removes."""
     return [
         f"mpirun.{case.mpi}", "-n", str(loop_cases.RANKS), str(kernel_command.runner(case.mpi)), case.kernel,
         *case.settings, "--directory", str(where.directory), "--mode", ",".join(f"mpiio:{name}.data" for name in names),
-        "--sync", "1", "--warm-up", "1", "--repeats", str(rounds), "--salt", "3",
+        "--sync", "1", "--warm-up", "1", "--repeats", str(rounds), "--salt", "3", "--keep", str(int(keep)),
     ]  # fmt: skip
 
 
@@ -124,8 +124,9 @@ def planned(case: Case, where: Storage, scratch: Path, row: Row, log: TextIO) ->
     """Traces the case, and lets tune plan for it both ways; the plans by strategy. What is promised is logged."""
     trace = scratch / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    command = kernel_command_line(case, where, ["traced"], 1)
+    command = kernel_command_line(case, where, ["traced"], 1, keep=True)  # to remove it is no part of what is judged
     launch.run_commands([(launch.under_ioweir(launch.Traced(trace), command), {})])
+    (where.directory / "traced.data").unlink()
     rules: dict[str, str] = {}
     line: dict[str, Any] = {"case": case.title}
     for how in (SIMULATED, MEASURED):
@@ -146,7 +147,7 @@ def planned(case: Case, where: Storage, scratch: Path, row: Row, log: TextIO) ->
 
 
 def measured(case: Case, where: Storage, scratch: Path, rules: dict[str, str], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every strategy in every round, writing and reading together."""
+    """Seconds of every strategy in every round: opening, writing, reading and closing together."""
     ways = {AS_IT_IS: "", **rules}
     for candidate in candidates(loop_cases.RANKS, loop_cases.RANKS, where.targets):
         if candidate.keys.get("buffer") in BUFFERS:
@@ -162,9 +163,8 @@ def measured(case: Case, where: Storage, scratch: Path, rules: dict[str, str], r
     for line in lines:
         if not line["read_correct"]:
             raise launch.BenchmarkError(f"what was read is not what was written: {line}")
-        seconds[names[line["file"].removesuffix(".data")]].append(
-            line["mib"] / line["write_mib_per_s"] + line["mib"] / line["read_mib_per_s"]
-        )
+        moving = line["mib"] / line["write_mib_per_s"] + line["mib"] / line["read_mib_per_s"]
+        seconds[names[line["file"].removesuffix(".data")]].append(moving + line["open_close_s"])
     return seconds
 
 

@@ -1,12 +1,14 @@
 // Carries out a replay script on every rank, and prints how long that took.
 //
-//   mpirun -n R replay_runner_<mpi> --script DIR --target DIR [--think FACTOR] [--memory BYTES] [--hint NAME=VALUE]...
+//   mpirun -n R replay_runner_<mpi> --script DIR --target DIR [--hint NAME=VALUE]... [--target DIR [--hint ...]]... [--think FACTOR] [--memory BYTES]
 //
-// DIR/N.replay is rank N's script (docs/reference/replay-script.md); all files lie below the target directory, which is there. Rank 0 prints one line of JSON:
+// DIR/N.replay is rank N's script (docs/reference/replay-script.md); all files lie below the target directory, which is there. With several targets the script is
+// carried out in each of them in turn, with the hints that follow it. Rank 0 prints one line of JSON for each:
 // `seconds` from the first call to the last of all ranks; `io_s`, `write_s`, `read_s` and `other_s`: of the rank that spent most in calls of the kind; `written_bytes`, `read_bytes`; `calls`;
 // `failed`: calls that succeeded when they were recorded and do not now, with `first_failure`. Exit code 1 where one failed.
 // What does not live here: what a trace means (python/ioweir/replay).
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -39,12 +41,17 @@ Known find_call(const std::string& name) {
 
 namespace {
 
+/// The script carried out once.
+struct Turn {
+    std::string target;
+    std::vector<std::string> hints;
+};
+
 struct Options {
     std::string script;
-    std::string target;
+    std::vector<Turn> turns;
     double think = 1;
     std::int64_t memory = std::int64_t{1} << 30;
-    std::vector<std::string> hints;
 };
 
 Options options_of(int argc, char** argv) {
@@ -52,12 +59,15 @@ Options options_of(int argc, char** argv) {
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string name = argv[i], value = argv[i + 1];
         if (name == "--script") options.script = value;
-        if (name == "--target") options.target = value;
+        if (name == "--target") options.turns.push_back({value, {}});
         if (name == "--think") options.think = std::strtod(value.c_str(), nullptr);
         if (name == "--memory") options.memory = std::strtoll(value.c_str(), nullptr, 10);
-        if (name == "--hint") options.hints.push_back(value);
+        if (name == "--hint") {
+            if (options.turns.empty()) fail("--hint " + value + ": write it behind the --target that it is for");
+            options.turns.back().hints.push_back(value);
+        }
     }
-    if (options.script.empty() || options.target.empty()) fail("--script DIR and --target DIR are needed");
+    if (options.script.empty() || options.turns.empty()) fail("--script DIR and --target DIR are needed");
     return options;
 }
 
@@ -125,25 +135,33 @@ void prepare(Job& job, const Options& options) {
     } catch (const std::runtime_error& error) {
         fail(path + ": " + error.what());
     }
-    job.target = options.target;
     job.think = options.think;
-    job.handles.assign(static_cast<std::size_t>(job.script.handles), MPI_FILE_NULL);
-    job.descriptors.assign(static_cast<std::size_t>(job.script.descriptors), -1);
-    job.streams.assign(static_cast<std::size_t>(job.script.streams), nullptr);
-    job.requests.assign(static_cast<std::size_t>(job.script.requests), MPI_REQUEST_NULL);
     job.signals.reserve(job.script.steps.size());
-    if (!options.hints.empty()) MPI_Info_create(&job.hints);
-    for (const std::string& hint : options.hints) {
-        const std::size_t at = hint.find('=');
-        if (at == std::string::npos) fail("--hint " + hint + ": write NAME=VALUE");
-        MPI_Info_set(job.hints, hint.substr(0, at).c_str(), hint.substr(at + 1).c_str());
-    }
     const std::int64_t needed = memory_needed(job);
     if (needed < 0 || needed > options.memory)
         fail("a call needs " + std::to_string(needed) + " bytes of memory on rank " + std::to_string(rank) +
              ", and --memory allows " + std::to_string(options.memory));
     job.allocate(needed);
     make_communicators(job);
+}
+
+/// As if nothing had been carried out yet. What a script leaves open stays open until the end, as it did when it was recorded.
+void begin(Job& job, const Turn& turn) {
+    job.target = turn.target;
+    job.handles.assign(static_cast<std::size_t>(job.script.handles), MPI_FILE_NULL);
+    job.descriptors.assign(static_cast<std::size_t>(job.script.descriptors), -1);
+    job.streams.assign(static_cast<std::size_t>(job.script.streams), nullptr);
+    job.requests.assign(static_cast<std::size_t>(job.script.requests), MPI_REQUEST_NULL);
+    job.signals.clear();
+    job.read_bytes = job.written_bytes = job.failed = 0;
+    job.first_failure.clear();
+    if (job.hints != MPI_INFO_NULL) MPI_Info_free(&job.hints);
+    if (!turn.hints.empty()) MPI_Info_create(&job.hints);
+    for (const std::string& hint : turn.hints) {
+        const std::size_t at = hint.find('=');
+        if (at == std::string::npos) fail("--hint " + hint + ": write NAME=VALUE");
+        MPI_Info_set(job.hints, hint.substr(0, at).c_str(), hint.substr(at + 1).c_str());
+    }
 }
 
 double most(double mine) {
@@ -202,10 +220,8 @@ void clean_up(Job& job) {
         if (job.script.types[i].constructor != "named") MPI_Type_free(&job.types[i].type);
 }
 
-int run(int argc, char** argv) {
+int take_turn(Job& job) {
     using Clock = std::chrono::steady_clock;
-    Job job;
-    prepare(job, options_of(argc, argv));
     double spent[4] = {};
     MPI_Barrier(MPI_COMM_WORLD);
     const Clock::time_point begun = Clock::now();
@@ -220,7 +236,20 @@ int run(int argc, char** argv) {
     const double seconds = std::chrono::duration<double>(last - begun).count();
     MPI_Waitall(static_cast<int>(job.signals.size()), job.signals.data(), MPI_STATUSES_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-    const int code = report(job, seconds, spent);
+    return report(job, seconds, spent);
+}
+
+int run(int argc, char** argv) {
+    Job job;
+    const Options options = options_of(argc, argv);
+    prepare(job, options);
+    int code = 0;
+    for (const Turn& turn : options.turns) {
+        // What the turn before has left in memory is not this one's.
+        if (&turn != options.turns.data() && job.script.rank == 0) ::sync();
+        begin(job, turn);
+        code = std::max(code, take_turn(job));
+    }
     clean_up(job);
     return code;
 }

@@ -5,7 +5,7 @@
 //          [--spread DIR]... [--dummy SHARE] [--pause SECONDS] [--hint NAME=VALUE]... [--hdf5 NAME=VALUE]...
 //
 // One line of JSON for each repetition and mode, on rank 0: MiB/s written and read, from barrier to barrier around each call, by
-// the slowest rank; open, close and (without --sync) fsync are outside, and so is what the program does between calls, which write_span_s
+// the slowest rank; open and close (open_close_s) and (without --sync) fsync are outside, and so is what the program does between calls, which write_span_s
 // has in it. With several modes they take turns inside a repetition, so
 // that pairs can be compared; the ways are described in modes.hpp. Every read is checked. --verify 1 also reads the file after it
 // was closed, by pread, each rank a share of it, and compares every byte with what its owner had to write. A file that a plan has divided
@@ -124,12 +124,13 @@ bool run_way(Job& job, const Options& options, const Way& way, std::int64_t repe
             "%lld, \"mib\": "
             "%.3f, "
             "\"mean_piece_bytes\": %lld, \"write_mib_per_s\": %s, \"write_span_s\": %s, \"read_mib_per_s\": %s, "
-            "\"read_correct\": %s, "
+            "\"open_close_s\": %s, \"read_correct\": %s, "
             "\"file_correct\": %s}\n",
             options.kernel.c_str(), std::string(mode.name).c_str(), way.file.c_str(),
             static_cast<long long>(repetition), job.ranks, static_cast<long long>(job.kernel->calls()), mib,
             static_cast<long long>(figures.bytes), number(mib / times.write_s, 2).c_str(),
-            number(times.write_span_s, 4).c_str(), number(mib / times.read_s, 2).c_str(), read_right ? "true" : "false",
+            number(times.write_span_s, 4).c_str(), number(mib / times.read_s, 2).c_str(),
+            times.open_close_s ? number(*times.open_close_s, 6).c_str() : "null", read_right ? "true" : "false",
             !verified    ? "null"
             : file_right ? "true"
                          : "false");

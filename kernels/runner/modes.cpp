@@ -26,10 +26,11 @@ template <typename Open, typename Move, typename Close>
 Times both_ways(Job& job, Open open, Move move, Close close) {
     Times times;
     times.right = true;
+    Stopwatch around;
     for (const bool writing : {true, false}) {
         Stopwatch watch;
         if (!writing && job.cold) forget_pages(job.rank);
-        open(writing);
+        around.run([&] { open(writing); });
         for (std::int64_t call = 0; call < job.kernel->calls(); ++call) {
             const std::vector<Piece> pieces = job.pieces(call);
             if (writing) job.fill(pieces);
@@ -37,10 +38,11 @@ Times both_ways(Job& job, Open open, Move move, Close close) {
             move(call, pieces, writing, writing && last && job.sync, watch);
             if (!writing) times.right = job.back_is_right(pieces) && times.right;
         }
-        close();
+        around.run([&] { close(); });
         (writing ? times.write_s : times.read_s) = watch.slowest();
         if (writing) times.write_span_s = watch.span();
     }
+    times.open_close_s = around.slowest();
     return times;
 }
 

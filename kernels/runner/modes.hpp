@@ -22,8 +22,9 @@ struct Times {
     double write_s = 0;
     double write_span_s = 0;  ///< from the first call to the end of the last one
     double read_s = 0;
-    bool right = false;              ///< on this rank: what was read is what was written
-    std::optional<bool> file_right;  ///< where the mode itself has compared the closed file
+    std::optional<double> open_close_s;  ///< of both directions, where the mode takes their time
+    bool right = false;                  ///< on this rank: what was read is what was written
+    std::optional<bool> file_right;      ///< where the mode itself has compared the closed file
 };
 
 struct Mode {

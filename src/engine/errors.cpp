@@ -73,10 +73,29 @@ int agree_on_errors(Engine& engine, Handle& handle) {
     return told != MPI_SUCCESS ? MPI_SUCCESS : static_cast<int>(largest[0]);
 }
 
+namespace {
+
+/// Where the file's bytes lie in one file: the MPI library does not know of the engine's writes, and ROMIO makes nothing durable that it has not
+/// written itself. Each rank sees to what it has written; what others wrote for it from this node lies in the same page cache.
+void make_durable(Engine& engine, Handle& handle) {
+    if (handle.container || !handle.writable) return;
+    drain_own(handle);
+    const std::int64_t operations = handle.totals.operations;
+    if (!handle.behind && operations == handle.durable_operations) return;
+    if (!descriptor_is_usable(engine, handle)) return owe_error(handle, MPI_ERR_IO);
+    const StorageScope scope(engine);
+    const int error = engine.backend.make_durable(handle.descriptor.number);
+    if (error != 0) owe_error(handle, error_class(error));
+    handle.durable_operations = operations;
+}
+
+}  // namespace
+
 int sync_file(Engine& engine, MPI_File fh) {
     const std::shared_ptr<Handle> handle = engine.find(fh);
     if (!handle || !handle->engaged) return engine.below.File_sync(fh);
     flush_container(engine, *handle, true);
+    make_durable(engine, *handle);
     const int others = agree_on_errors(engine, *handle);
     if (handle->shared_reads) handle->shared_reads->note_meeting();
     const int result = engine.below.File_sync(fh);

@@ -208,6 +208,7 @@ struct Handle {
     std::atomic<int> owed{MPI_SUCCESS};    ///< of its first failure of which not even its own program knows
 
     Totals totals;
+    std::int64_t durable_operations = 0;  ///< totals.operations at the last sync: what came since is not durable
     PassedThrough passed;
 
     // For --verify:

@@ -117,6 +117,16 @@ int Backend::flush_at(int descriptor, std::int64_t bytes, std::int64_t offset) {
 
 void Backend::begin_flush(int, std::int64_t, std::int64_t) {}
 
+int Backend::make_durable(int descriptor) {
+    for (;;) {
+        const int error = -attempt_sync(descriptor);
+        if (error == EINVAL || error == EROFS) return 0;
+        if (error != EINTR) return error;
+    }
+}
+
+int Backend::attempt_sync(int descriptor) { return ::fdatasync(descriptor) == 0 ? 0 : -errno; }
+
 int Backend::grow(int descriptor, std::int64_t bytes) {
     int error = 0;
     do {

@@ -70,6 +70,10 @@ public:
     /// Begins what flush_at() waits for, and returns at once. Only an aid: flush_at() does what could not be begun, and tells of errors.
     virtual void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset);
 
+    /// Waits until all that was written of the file, by whichever descriptor of this node, outlives a crash (fdatasync(2)). Returns an
+    /// errno value; 0 where a file has nothing to keep, as a device has.
+    int make_durable(int descriptor);
+
     /// Makes the file `bytes` long if it is shorter, and never shorter, whoever else writes to it. Returns an errno value. Where
     /// can_grow() says no, it fails.
     int grow(int descriptor, std::int64_t bytes);
@@ -92,6 +96,8 @@ public:
                                                  const layout::Extent* parts, std::int64_t part_count);
     /// As flush_at(): 0 or a negative errno value.
     virtual int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) = 0;
+    /// fdatasync(2): 0 or a negative errno value.
+    virtual int attempt_sync(int descriptor);
     /// fallocate(2): 0 or a negative errno value.
     virtual int attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes);
     /// fgetxattr(2): the length or a negative errno value; fsetxattr(2): 0 or a negative errno value.

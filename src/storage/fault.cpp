@@ -41,7 +41,10 @@ constexpr FaultName fault_names[] = {{"flip", FaultKind::flip_bit, 0},
                                      {"read-short", FaultKind::shorten_read, 0},
                                      {"flush-eio", FaultKind::flush_error, EIO},
                                      {"flush-enospc", FaultKind::flush_error, ENOSPC},
-                                     {"flush-eintr", FaultKind::flush_error, EINTR}};
+                                     {"flush-eintr", FaultKind::flush_error, EINTR},
+                                     {"sync-eio", FaultKind::sync_error, EIO},
+                                     {"sync-enospc", FaultKind::sync_error, ENOSPC},
+                                     {"sync-eintr", FaultKind::sync_error, EINTR}};
 
 std::string known_names() {
     std::string names;
@@ -105,6 +108,14 @@ int FaultBackend::attempt_flush(int descriptor, std::int64_t bytes, std::int64_t
         return -fault_.error;
     }
     return below_.attempt_flush(descriptor, bytes, offset);
+}
+
+int FaultBackend::attempt_sync(int descriptor) {
+    if (fault_.kind == FaultKind::sync_error && syncs_.fetch_add(1) + 1 == fault_.nth) {
+        struck_.fetch_add(1);
+        return -fault_.error;
+    }
+    return below_.attempt_sync(descriptor);
 }
 
 int FaultBackend::attempt_allocate(int descriptor, int mode, std::int64_t offset, std::int64_t bytes) {

@@ -22,6 +22,7 @@ enum class FaultKind {
     error,       ///< the Nth write fails with `error`, later ones work
     read_error,  ///< the Nth read does, counted by themselves
     flush_error,   ///< the Nth flush does
+    sync_error,    ///< the Nth sync does
     shorten,       ///< from the Nth on, a write moves half of its bytes (at least one): a caller must go on by itself
     shorten_read,  ///< from the Nth on, a read does
 };
@@ -29,14 +30,14 @@ enum class FaultKind {
 struct Fault {
     FaultKind kind = FaultKind::none;
     std::int64_t nth =
-        1;  ///< attempts at writing (or reading, or flushing) are counted from 1 over all descriptors of the backend
+        1;  ///< attempts at writing (or reading, flushing, syncing) are counted from 1 over all descriptors of the backend
     int error = 0;  ///< errno value of the kinds that are errors
 
     friend bool operator==(const Fault&, const Fault&) = default;
 };
 
 /// "flip:N", "drop:N", "eio:N", "enospc:N", "edquot:N", "eintr:N", "short:N", "swap:N", "read-eio:N", "read-eintr:N", "read-short:N",
-/// "flush-eio:N" and so on (the test variable IOWEIR_TEST_STORAGE).
+/// "flush-eio:N", "sync-eio:N" and so on (the test variable IOWEIR_TEST_STORAGE).
 Result<Fault> parse_fault(std::string_view text);
 
 class FaultBackend final : public Backend {
@@ -52,6 +53,7 @@ public:
     int attempt_close(int descriptor) override;
     std::int64_t attempt_write(int descriptor, const iovec* pieces, int count, std::int64_t offset) override;
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override;
+    int attempt_sync(int descriptor) override;
     void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         below_.begin_flush(descriptor, bytes, offset);
     }
@@ -69,6 +71,7 @@ private:
     std::vector<std::byte> held_;  ///< swap: the first write's bytes, until the second one comes
     std::int64_t held_offset_ = 0;
     std::atomic<std::int64_t> flushes_{0};
+    std::atomic<std::int64_t> syncs_{0};
     std::atomic<std::int64_t> writes_{0};
     std::atomic<std::int64_t> reads_{0};
     std::atomic<std::int64_t> struck_{0};

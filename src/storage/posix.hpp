@@ -5,7 +5,7 @@
 
 namespace ioweir::storage {
 
-class PosixBackend final : public Backend {
+class PosixBackend : public Backend {
 public:
     [[nodiscard]] Opened attempt_open(const char* path, int flags, mode_t mode) override;
     int attempt_close(int descriptor) override;

@@ -219,6 +219,7 @@ TEST(Fault, ParsesWhatTheTestVariableSays) {
     EXPECT_EQ(parse_fault("read-eio:2").value(), (Fault{FaultKind::read_error, 2, EIO}));
     EXPECT_EQ(parse_fault("read-short:1").value(), (Fault{FaultKind::shorten_read, 1, 0}));
     EXPECT_EQ(parse_fault("flush-eio:5").value(), (Fault{FaultKind::flush_error, 5, EIO}));
+    EXPECT_EQ(parse_fault("sync-eio:2").value(), (Fault{FaultKind::sync_error, 2, EIO}));
     EXPECT_EQ(parse_fault("swap:2").value(), (Fault{FaultKind::swap, 2, 0}));
     EXPECT_NE(parse_fault("melt:1").error().message().find("read-short:N"), std::string::npos);
     for (const char* bad : {"", "flip", "flip:", "flip:0", "flip:-1", "flip:1x", "melt:1", ":1"}) {

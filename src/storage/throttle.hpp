@@ -106,6 +106,7 @@ public:
     int attempt_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         return below_.attempt_flush(descriptor, bytes, offset);
     }
+    int attempt_sync(int descriptor) override { return below_.attempt_sync(descriptor); }
     void begin_flush(int descriptor, std::int64_t bytes, std::int64_t offset) override {
         below_.begin_flush(descriptor, bytes, offset);
     }

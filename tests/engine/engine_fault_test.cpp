@@ -148,6 +148,52 @@ TEST_F(FaultTest, TwoRanksWithDifferentErrorsKeepTheirOwn) {
     remove(path_);
 }
 
+/// How often this rank has made the file's bytes durable in one MPI_File_sync: a sync that is interrupted once is counted, and harmless.
+std::int64_t syncs_of(MPI_File file) {
+    world->backend.arm({FaultKind::sync_error, 1, EINTR});
+    EXPECT_EQ(world->hooks.File_sync(file), MPI_SUCCESS);
+    const std::int64_t struck = world->backend.struck();
+    world->backend.arm({});
+    return struck;
+}
+
+TEST_F(FaultTest, WhatTheEngineHasWrittenIsDurableAfterASync) {
+    for (const char* name : {"durable.engine", "durable.together"}) {
+        const bool together = std::string(name) == "durable.together";
+        open_file(name);
+        EXPECT_EQ(syncs_of(file_), 0) << "nothing is written";
+        const std::vector<Answer> answers = write_all_calls();
+        const std::int64_t mine = syncs_of(file_);
+        std::int64_t all = 0;
+        PMPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        if (together) {
+            EXPECT_GE(all, 1) << "by those that write for others";
+        } else {
+            EXPECT_EQ(mine, 1);
+        }
+        EXPECT_EQ(syncs_of(file_), 0) << "nothing is new";
+        EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);
+        expect_file(gathered(answers));
+        remove(path_);
+    }
+}
+
+TEST_F(FaultTest, AFailedSyncIsToldOnEveryRank) {
+    const Named kinds[] = {{{FaultKind::sync_error, 1, EIO}, MPI_ERR_IO},
+                           {{FaultKind::sync_error, 1, ENOSPC}, MPI_ERR_NO_SPACE}};
+    for (const Named& one : kinds) {
+        open_file();
+        const std::vector<Answer> answers = write_all_calls();
+        world->backend.arm(world->rank == world->ranks - 1 ? one.fault : Fault{});
+        EXPECT_EQ(class_of(world->hooks.File_sync(file_)), one.error_class);
+        world->backend.arm({});
+        EXPECT_EQ(world->hooks.File_sync(file_), MPI_SUCCESS) << "said once";
+        EXPECT_EQ(world->hooks.File_close(&file_), MPI_SUCCESS);
+        expect_file(gathered(answers));
+        remove(path_);
+    }
+}
+
 TEST_F(FaultTest, AnErrorOfReadingIsToldLikeOneOfWriting) {
     open_file();
     const bool faulty = world->rank == world->ranks - 1;

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import runs
+from ioweir.base import toml_text
 from ioweir.errors import IoweirError
-from ioweir.loop import measure, run_tune
-from ioweir.loop.measure import Way
+from ioweir.loop import measure, run_tune, turns
+from ioweir.loop.turns import AS_IT_IS, Way
 from ioweir.predict import tune
+from ioweir.predict.candidates import Candidate
 from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
 
 
+def rules(name: str) -> tuple[tune.Rule, ...]:
+    return ((f"{name}.*", Candidate(name, {"writers": "everyone"})),)
+
+
 def way(name: str, *seconds: float, other_form: bool = False) -> Way:
     predicted = {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0}
-    return Way(name, "" if name == measure.AS_IT_IS else f"# {name}\n", other_form, predicted, seconds=list(seconds))
+    return Way(name, () if name == AS_IT_IS else rules(name), other_form, predicted, seconds=list(seconds))
 
 
-UNTOUCHED = way(measure.AS_IT_IS, 1.00, 1.02, 0.98)
+UNTOUCHED = way(AS_IT_IS, 1.00, 1.02, 0.98)
 
 
 def test_a_plan_that_is_shown_to_be_faster_is_taken() -> None:
@@ -50,65 +57,125 @@ def test_another_form_must_be_shown_to_be_faster_than_the_same_form() -> None:
 
 @dataclass
 class _Prepared:
-    """In the place of a replay: takes as long as its plan says."""
+    """In the place of a replay: takes as long as the plan's rules for the turn's folder say."""
 
     slow: dict[str, float]
     made: list[str] = field(default_factory=list)
+    """Ways, in their order."""
+    launches: list[int] = field(default_factory=list)
+    """How many turns each had."""
     stop_after: int = 1 << 30
+    room: int = 1 << 30
+    dies: str = ""
+    """The way that ends the ranks."""
+    names: int = 0
 
-    def run(self, how: Any) -> dict[str, Any]:
-        name = how.plan.read_text(encoding="utf-8").strip("# \n") if how.plan else measure.AS_IT_IS
-        if len(self.made) >= self.stop_after:
-            raise KeyboardInterrupt
-        self.made.append(name)
-        jitter = 1 + 0.01 * (len(self.made) % 3)
-        return {"seconds": self.slow[name] * jitter, "failed": 0, "first_failure": ""}
+    def new_name(self) -> str:
+        self.names += 1
+        return f"files-{self.names - 1}"
+
+    def room_for_turns(self) -> int:
+        return self.room
+
+    def run_turns(self, how: Any, asked: Sequence[replay_run.Turn], told: Callable[[dict[str, Any]], None]) -> None:
+        plan = how.plan.read_text(encoding="utf-8") if how.plan else ""
+        matches = [rule["match"] for rule in toml_text.loads(plan).get("file", [])]
+        self.launches.append(len(asked))
+        for turn in asked:
+            of_turn = {match.rpartition("/")[2] for match in matches if match.startswith(f"{turn.name}/")}
+            name = of_turn.pop().removesuffix(".*") if of_turn else " ".join(turn.hints) or AS_IT_IS
+            assert not of_turn
+            if name == self.dies:
+                raise IoweirError("the replay was ended by signal 11")
+            if len(self.made) >= self.stop_after:
+                raise KeyboardInterrupt
+            self.made.append(name)
+            jitter = 1 + 0.01 * (len(self.made) % 3)
+            told({"seconds": self.slow[name] * jitter, "failed": 0, "first_failure": ""})
 
 
-def measured(tmp_path: Path, prepared: _Prepared, ways: list[Way], options: measure.Options) -> measure._Measuring:
-    state = measure._State(tmp_path / "plan.toml", "key")
+def measured(
+    tmp_path: Path, prepared: _Prepared, ways: list[Way], *, rounds: int | None = None, budget_s: float | None = None,
+    expected_s: float = 100.0,
+) -> turns.Measuring:  # fmt: skip
+    """Replays that are expected to be long have no warm-up."""
+    state = turns.State(tmp_path / "plan.toml", "key")
     state.load(ways)
     how = replay_run.Options(tmp_path, tmp_path)
     prepared_as: Any = prepared
-    return measure._Measuring(ways, options, 1, state, how, prepared_as)
+    return turns.Measuring(ways, how, prepared_as, state, rounds=rounds, budget_s=budget_s, expected_s=expected_s)
 
 
 def test_ways_take_turns_and_losers_are_not_replayed_again(tmp_path: Path) -> None:
-    prepared = _Prepared({measure.AS_IT_IS: 1.0, "good": 0.2, "bad": 5.0})
-    ways = [way(measure.AS_IT_IS), way("good"), way("bad")]
-    one = measured(tmp_path, prepared, ways, measure.Options(rounds=5))
-    one.run()
-    for begin in range(0, 6, 3):
-        assert sorted(prepared.made[begin : begin + 3]) == sorted(prepared.slow)
+    prepared = _Prepared({AS_IT_IS: 10.0, "good": 4.0, "bad": 11.0, "hopeless": 31.0})
+    ways = [way(AS_IT_IS), way("good"), way("bad"), way("hopeless")]
+    measured(tmp_path, prepared, ways, rounds=5).run()
+    assert sorted(prepared.made[:4]) == sorted(prepared.slow)
+    assert sorted(prepared.made[4:7]) == [AS_IT_IS, "bad", "good"]
     assert len(ways[2].seconds) < 5
     assert "slower than" in ways[2].out
+    assert "times as long as" in ways[3].out
     assert len(ways[1].seconds) <= 5
     assert measure.judged(ways)[0] is ways[1]
 
 
 def test_no_more_rounds_than_asked(tmp_path: Path) -> None:
-    prepared = _Prepared({measure.AS_IT_IS: 1.0, "same": 1.0})
-    ways = [way(measure.AS_IT_IS), way("same")]
-    measured(tmp_path, prepared, ways, measure.Options()).run()
+    prepared = _Prepared({AS_IT_IS: 10.0, "same": 10.0})
+    ways = [way(AS_IT_IS), way("same")]
+    measured(tmp_path, prepared, ways, rounds=3).run()
     assert [len(one.seconds) for one in ways] == [3, 3]
+    assert prepared.launches == [2, 2, 2]
     assert measure.judged(ways)[0] is None
 
 
+def test_short_replays_share_a_launch_and_have_more_rounds(tmp_path: Path) -> None:
+    prepared = _Prepared({AS_IT_IS: 0.1, "same": 0.1})
+    ways = [way(AS_IT_IS), way("same")]
+    measured(tmp_path, prepared, ways, expected_s=0.1).run()
+    # A turn of each launch is not counted: what is done once only falls into it.
+    assert prepared.launches == [3, 39]
+    assert [len(one.seconds) for one in ways] == [20, 20]
+    assert prepared.made.count(AS_IT_IS) == 22
+
+
+def test_a_launch_has_no_more_turns_than_there_is_room_for(tmp_path: Path) -> None:
+    prepared = _Prepared({AS_IT_IS: 0.1, "same": 0.1}, room=4)
+    ways = [way(AS_IT_IS), way("same")]
+    measured(tmp_path, prepared, ways, rounds=5, expected_s=0.1).run()
+    assert max(prepared.launches) == 4
+    assert [len(one.seconds) for one in ways] == [5, 5]
+
+
+def test_a_plan_that_ends_the_ranks_is_left_out_and_the_others_go_on(tmp_path: Path) -> None:
+    prepared = _Prepared({AS_IT_IS: 1.0, "good": 0.5}, dies="bad")
+    ways = [way(AS_IT_IS), way("bad"), way("good")]
+    measured(tmp_path, prepared, ways, rounds=4).run()
+    assert ways[1].out == "the replay was ended by signal 11"
+    assert ways[1].seconds == []
+    assert measure.judged(ways)[0] is ways[2]
+
+
+def test_without_a_plan_it_must_not_fail(tmp_path: Path) -> None:
+    prepared = _Prepared({"good": 0.5}, dies=AS_IT_IS)
+    with pytest.raises(IoweirError, match=r"the replay without a plan cannot be measured: .* signal 11"):
+        measured(tmp_path, prepared, [way(AS_IT_IS), way("good")]).run()
+
+
 def test_a_budget_ends_it(tmp_path: Path) -> None:
-    prepared = _Prepared({measure.AS_IT_IS: 1.0, "same": 1.0})
-    ways = [way(measure.AS_IT_IS), way("same")]
-    measured(tmp_path, prepared, ways, measure.Options(rounds=50, budget_s=0.0)).run()
+    prepared = _Prepared({AS_IT_IS: 1.0, "same": 1.0})
+    ways = [way(AS_IT_IS), way("same")]
+    measured(tmp_path, prepared, ways, rounds=50, budget_s=0.0).run()
     assert sum(len(one.seconds) for one in ways) == 1  # of one replay the cost is not known before
 
 
 def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
-    slow = {measure.AS_IT_IS: 1.0, "same": 1.0}
-    first = [way(measure.AS_IT_IS), way("same")]
+    slow = {AS_IT_IS: 10.0, "same": 10.0}
+    first = [way(AS_IT_IS), way("same")]
     with pytest.raises(IoweirError, match="interrupted after 3 replays, which are kept"):
-        measure._with_progress(measured(tmp_path, _Prepared(slow, stop_after=3), first, measure.Options()))
-    second = [way(measure.AS_IT_IS), way("same")]
+        measure.with_progress(measured(tmp_path, _Prepared(slow, stop_after=3), first, rounds=3))
+    second = [way(AS_IT_IS), way("same")]
     prepared = _Prepared(slow)
-    measured(tmp_path, prepared, second, measure.Options()).run()
+    measured(tmp_path, prepared, second, rounds=3).run()
     assert len(prepared.made) == 3
     assert [len(one.seconds) for one in second] == [3, 3]
 
@@ -122,17 +189,15 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_state_that_makes_no_sense_is_not_used(tmp_path: Path, text: str) -> None:
     (tmp_path / ".plan.toml.measured.json").write_text(text)
-    ways = [way(measure.AS_IT_IS)]
-    assert measure._State(tmp_path / "plan.toml", "key").load(ways) == 0
+    ways = [way(AS_IT_IS)]
+    assert turns.State(tmp_path / "plan.toml", "key").load(ways) == 0
     assert ways[0].seconds == []
 
 
 def test_the_folders_may_have_names_that_are_no_utf8(tmp_path: Path) -> None:
     odd = tmp_path / "\udcff"
     asked = tune.Options(tmp_path / "plan.toml", "gigabit12", odd)
-    assert measure._key(asked, replay_run.Options(odd, odd), []) != measure._key(
-        asked, replay_run.Options(odd, tmp_path), []
-    )
+    assert turns.key(asked, replay_run.Options(odd, odd), []) != turns.key(asked, replay_run.Options(odd, tmp_path), [])
 
 
 def test_a_kernel_without_a_trace_cannot_be_measured(tmp_path: Path) -> None:
@@ -156,7 +221,7 @@ def test_a_trace_is_measured_where_its_file_was(tmp_path: Path) -> None:
     found = result["measured"]
     assert found["directory"] == str(data)
     assert found["replays"] == sum(len(row["seconds"]) for row in found["ways"]) >= 2
-    assert found["ways"][0]["strategy"] == measure.AS_IT_IS
+    assert found["ways"][0]["strategy"] == AS_IT_IS
     assert found["seconds"] > 0
     assert (tmp_path / "plan.toml").exists() == (result["output"] is not None)
     if result["output"]:
@@ -239,26 +304,20 @@ def test_hints_are_taken_where_no_plan_is_as_fast() -> None:
 
 
 def test_hints_are_replayed_without_a_plan(tmp_path: Path) -> None:
-    seen: list[tuple[tuple[str, ...], object]] = []
-
-    class Prepared(_Prepared):
-        def run(self, how: Any) -> dict[str, Any]:
-            seen.append((how.hints, how.plan))
-            return {"seconds": 1.0, "failed": 0, "first_failure": ""}
-
-    ways = [way(measure.AS_IT_IS), hinted()]
-    measured(tmp_path, Prepared({}), ways, measure.Options(rounds=1)).run()
-    assert sorted(seen) == [((), None), (("cb_nodes=8",), None)]
+    ways = [way(AS_IT_IS), hinted()]
+    prepared = _Prepared({AS_IT_IS: 1.0, "cb_nodes=8": 1.0})
+    measured(tmp_path, prepared, ways, rounds=1).run()
+    assert sorted(prepared.made) == [AS_IT_IS, "cb_nodes=8"]
     how = replay_run.Options(tmp_path, tmp_path)
     asked = tune.Options(tmp_path / "plan.toml", "gigabit12", tmp_path)
-    assert measure._key(asked, how, ways) != measure._key(asked, how, ways[:1])
+    assert turns.key(asked, how, ways) != turns.key(asked, how, ways[:1])
 
 
 def test_keys_are_carried_by_the_fastest_plan_that_is_not_shown_to_do_harm() -> None:
     row = {"strategy": "everyone"}
-    good = Way("good", "# good\n", picks=[row, None], seconds=[1.05, 1.02, 1.06])
-    bad = Way("bad", "# bad\n", picks=[{"strategy": "bad"}, None], seconds=[1.5, 1.52, 1.49])
-    log = Way("log", "# log\n", other_form=True, picks=[{"strategy": "log"}, None], seconds=[0.5, 0.5, 0.5])
+    good = Way("good", rules("good"), picks=[row, None], seconds=[1.05, 1.02, 1.06])
+    bad = Way("bad", rules("bad"), picks=[{"strategy": "bad"}, None], seconds=[1.5, 1.52, 1.49])
+    log = Way("log", rules("log"), other_form=True, picks=[{"strategy": "log"}, None], seconds=[0.5, 0.5, 0.5])
     first, second = measure._carriers([UNTOUCHED, bad, good, log, hinted(0.1, 0.1, 0.1)], 2)
     assert second is None
     assert first is not None

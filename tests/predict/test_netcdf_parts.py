@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
-from ioweir.loop import measure
+from ioweir.loop import measure, turns
 from ioweir.predict import machine as machines
 from ioweir.predict import netcdf_parts, simulate, tune
 from ioweir.predict.candidates import Candidate
@@ -255,9 +255,9 @@ def test_a_division_is_simulated_and_never_replayed() -> None:
     asked: Any = Recorded("data.nc", "/data/data.nc", 2, False, [], [], 0.0)
     rows = [row("netcdf", {"writers": "auto", "netcdf": {"subfiles": 3}}, 1.0), row("auto", {"writers": "auto"}, 2.0)]
     part = tune.Part(Kind("*.nc", "data.nc", 1, 1.0, 1.0), asked, [4.0], rows)
-    machine: Any = type("M", (), {"name": "none", "open": {}})
+    machine: Any = type("M", (), {"name": "none", "open": {}, "unexplained": 0.0})
     found = tune.Simulated(machine, [part], [], "one")
-    assert [way.name for way in measure.contenders(found, 2)] == [measure.AS_IT_IS, "auto"]
+    assert [way.name for way in measure.contenders(found, 2)] == [turns.AS_IT_IS, "auto"]
     (reason,) = measure._not_replayed(found)
     assert reason.startswith("simulated only: netcdf, 1.00 s")
     assert "cannot show it" in reason

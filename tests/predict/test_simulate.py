@@ -152,6 +152,8 @@ def test_each_figure_of_a_machine_has_a_source(name: str) -> None:
         ("[slow_targets]\n1 = 9\n", "slow_targets.1: the machine has targets 0 to 0"),
         ("[slow_targets]\nx = 9\n", "write the number of a target, from 0"),
         ("open = 3\n", "open is no table; write [open]"),
+        ("unexplained = -0.1\n", "unexplained = -0.1; write the error of simulated times as a share"),
+        ("unexplained = nan\n", "unexplained = nan; write the error of simulated times as a share"),
         ("[[[", "is not TOML"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import random
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,8 +14,9 @@ import numpy as np
 import pytest
 from forked import completed
 from ioweir.errors import IoweirError
-from ioweir.loop import measure
+from ioweir.loop import measure, turns
 from ioweir.predict import candidates, kinds, simulate, tune
+from ioweir.predict import machine as machines
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -237,10 +240,26 @@ def _part(path: str, before: list[float], **after: list[float]) -> tune.Part:
     return tune.Part(_kind(path), program, before, rows)
 
 
+def test_what_a_machine_leaves_unexplained_widens_the_gain() -> None:
+    ratios = [2.0, 2.2, 1.9]
+    known, vague = (machines.parse(f"name = 'x'\n{line}\n", "x") for line in ("", "unexplained = 0.25"))
+    assert tune._range(ratios, known) == {"ratio_low": 1.9, "ratio": 2.0, "ratio_high": 2.2}
+    wide = tune._range(ratios, vague)
+    assert wide["ratio"] == 2.0
+    factor = 1.25**1.9
+    assert wide["ratio_low"] == pytest.approx(1.9 / factor, rel=0.001)
+    assert wide["ratio_high"] == pytest.approx(2.2 * factor, rel=0.001)
+    # Of errors whose median is a quarter four of five lie within.
+    draw = random.Random(5)
+    sigma = math.log(1.25) / 0.6745
+    inside = sum(abs(draw.gauss(0, sigma)) <= math.log(factor) for _ in range(20000))
+    assert inside / 20000 == pytest.approx(0.8, abs=0.01)
+
+
 def test_files_of_two_kinds_have_a_rule_each_and_one_prediction() -> None:
     dump = _part("dump.1", [4.0, 4.0, 4.0], everyone=[1.0, 1.0, 1.0], auto=[2.0, 2.0, 2.0])
     chk = _part("chk.1.h5", [2.0, 2.0, 2.0], everyone=[3.0, 3.0, 3.0], auto=[1.0, 2.0, 1.0])
-    machine: Any = SimpleNamespace(name="none", open={})
+    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0)
     found = tune.Simulated(machine, [dump, chk], [], "two")
     picks = [tune._choice(part.good) for part in found.parts]
     assert picks[0] is not None
@@ -258,7 +277,7 @@ def test_files_of_two_kinds_have_a_rule_each_and_one_prediction() -> None:
 
     ways = measure.contenders(found, 2)
     assert [way.name for way in ways] == [
-        measure.AS_IT_IS, "dump.*: everyone; chk.*.h5: auto", "dump.*: auto; chk.*.h5: auto"
+        turns.AS_IT_IS, "dump.*: everyone; chk.*.h5: auto", "dump.*: auto; chk.*.h5: auto"
     ]  # fmt: skip
     assert ways[1].predicted == found.predicted([dump.good[0], chk.good[0]])
     assert [one["strategy"] for one in found.result(ways[2].picks)["files"]] == ["auto", "auto"]

@@ -102,6 +102,43 @@ def test_a_plan_is_applied_and_times_between_calls_are_kept(program: tuple[str, 
     same_calls(tmp_path, data)
 
 
+def test_a_launch_has_turns_with_folders_hints_and_rules_of_their_own(
+    program: tuple[str, Path], tmp_path: Path
+) -> None:
+    mpi, executable = program
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.recorded(mpi, 3, [executable, "views", data], tmp_path / "trace")
+    runs.ioweir("replay", tmp_path / "trace", "--script", tmp_path / "scripts")
+    turns = [tmp_path / name for name in ("plain", "planned", "hinted")]
+    for turn in turns:
+        turn.mkdir()
+    (tmp_path / "plan.toml").write_text('[[file]]\nmatch = "planned/*.dat"\nwriters = "aggregators:1"\n')
+    words = [word for turn in turns for word in ("--target", turn)]
+    runner = kernel.runner(mpi, "replay_runner")
+    command = [runs.LAUNCHERS[mpi], "-n", 3, runner, "--script", tmp_path / "scripts", *words, "--hint", "cb_nodes=1"]
+    again = tmp_path / "again"
+    done = runs.ioweir("run", "-q", "-o", again, "--plan", tmp_path / "plan.toml", "--", *command)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["failed"] for one in told] == [0, 0, 0]
+    assert len({(one["written_bytes"], one["read_bytes"], one["calls"]) for one in told}) == 1
+    assert all(one["written_bytes"] > 0 for one in told)
+    sizes = [(turn / "views.dat").stat().st_size for turn in turns]
+    assert sizes[0] > 0
+    assert sizes == [sizes[0]] * 3
+    applied = [note.path for note in reader.read(again).notes if note.code == "plan_applied"]
+    assert applied
+    assert {Path(path).parent.name for path in applied} == {"planned"}
+
+
+def test_a_hint_belongs_to_the_target_before_it(tmp_path: Path) -> None:
+    program = kernel.runner("mpich", "replay_runner")
+    words = [str(program), "--hint", "cb_nodes=1", "--script", str(tmp_path), "--target", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "--hint cb_nodes=1: write it behind the --target that it is for" in done.stderr
+
+
 def test_files_are_kept_where_asked_and_scripts_can_be_read(program: tuple[str, Path], tmp_path: Path) -> None:
     mpi, executable = program
     data = tmp_path / "data"

@@ -121,11 +121,13 @@ def tune(
         Path | None, typer.Option("--directory", metavar="WHERE", help="Where to replay. [where the file was]")
     ] = None,
     rounds: Annotated[
-        int, typer.Option("--rounds", callback=fits, metavar="N", help="How often each way is replayed at most.")
-    ] = 3,
+        int | None,
+        typer.Option("--rounds", callback=fits, metavar="N", help="Of each way, at most. [5, short ones up to 20]"),
+    ] = None,
     contenders: Annotated[
-        int, typer.Option("--contenders", callback=fits, metavar="N", help="Plans that are replayed.")
-    ] = 2,
+        int | None,
+        typer.Option("--contenders", callback=fits, metavar="N", help="Plans that are replayed. [fit in 20 s]"),
+    ] = None,
     think: Annotated[
         str | None,
         typer.Option(

@@ -1,31 +1,28 @@
 """`ioweir tune --measure`: the most promising plans of the simulation, replayed on the real storage.
 
 Each round replays the recorded I/O once as it was and once under each plan that is still in question, in an order that
-is drawn anew. After each round what was measured is compared: a plan that is shown to be slower than the program as it
-was, or than another plan, is in question no more. It ends when one is shown to be best, or none to be better, or when
-the rounds or the budget are used up. What was measured is kept in a file beside the plan until then, so that an
-interrupted command goes on where it was.
+is drawn anew. What was measured is compared: a plan that is shown to be slower than the program as it was, or than
+another plan, is in question no more. It ends when one is shown to be best, or none to be better, or when the rounds or
+the budget are used up.
+
+Lives here: which plans, what is made of what was measured. Not here: the rounds (turns.py).
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import os
-import random
 import sys
-import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import progress, units
-from ioweir.base.guarded_files import Folder, loads_bounded, write_named
 from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import kernel as kernels
+from ioweir.loop import turns
+from ioweir.loop.turns import AS_IT_IS, Way
 from ioweir.predict import estimated, tune
 from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
@@ -36,11 +33,10 @@ if TYPE_CHECKING:
 
     from ioweir.replay.model import Recorded
 
-ROUNDS: Final = 3
-CONTENDERS: Final = 2
-AS_IT_IS: Final = "as it is"
-_STATE_BYTES: Final = 1 << 20
-_STATE_SUFFIX: Final = ".measured.json"
+_ROUND_S: Final = 20.0
+"""So long a round may take, by the recorded calls: as many plans are replayed."""
+_FEWEST, _MOST = 2, 32
+"""Plans."""
 
 
 @dataclass(frozen=True)
@@ -49,41 +45,14 @@ class Options:
 
     directory: Path | None = None
     """Where the files are made; that of the recorded file where it is not named."""
-    rounds: int = ROUNDS
+    rounds: int | None = None
+    """At most; None: by how long they take (turns.py)."""
     budget_s: float | None = None
-    contenders: int = CONTENDERS
+    contenders: int | None = None
+    """Plans that are replayed; None: as many as a round has time for."""
     think: str | None = None
     """What becomes of the time between calls. None: it is left out, but kept where a plan writes behind the program."""
     mpi: str | None = None
-
-
-@dataclass
-class Way:
-    """The program as it is, or under one plan."""
-
-    name: str
-    text: str = ""
-    """Of the plan."""
-    other_form: bool = False
-    predicted: dict[str, float] = field(default_factory=dict)
-    picks: tune.Picks = ()
-    """Of each kind of files the candidate; of the program as it is none."""
-    hints: tuple[str, ...] = ()
-    """Of MPI-IO, NAME=VALUE, in the place of a plan."""
-    seconds: list[float] = field(default_factory=list)
-    out: str = ""
-    """Why it is in question no more."""
-
-
-@dataclass
-class _Watch:
-    """For the progress bar."""
-
-    done: int = 0
-    stopped: bool = False
-
-    def stop(self) -> None:
-        self.stopped = True
 
 
 def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
@@ -95,17 +64,21 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     found = tune.simulated(replace(asked, storage=asked.storage or directory))
     if options.budget_s is not None:
         options = replace(options, budget_s=max(0.0, options.budget_s - (time.monotonic() - began)))
-    ways = contenders(found, options.contenders)
-    assert asked.trace is not None
+    ways, expected_s = _ways(found, options, recorded, replay_run.DROP)
     think = options.think or (replay_run.KEEP if any(map(_writes_behind, ways)) else replay_run.DROP)
+    if think != replay_run.DROP:
+        ways, expected_s = _ways(found, options, recorded, think)
+    assert asked.trace is not None
     how = replay_run.Options(asked.trace, directory, think=think, mpi=options.mpi, seed=asked.seed)
     replay_run.check(how)
     kernels.refuse_too_many(len(recorded.ranks))
-    state = _State(asked.output, _key(asked, how, ways))
+    state = turns.State(asked.output, turns.key(asked, how, ways))
     resumed = state.load(ways)
     with replay_run.Prepared.make(how, recorded) as prepared:
-        measured = _Measuring(ways, options, asked.seed, state, how, prepared)
-        _with_progress(measured)
+        measured = turns.Measuring(
+            ways, how, prepared, state, rounds=options.rounds, budget_s=options.budget_s, expected_s=expected_s
+        )
+        with_progress(measured)
     chosen, reasons = judged(ways)
     none: list[Any] = [None] * len(found.parts)
     # Beside hints that were taken there are no writers of ioweir's: these would take over what the hints change.
@@ -147,6 +120,14 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     return result
 
 
+def _ways(found: tune.Simulated, options: Options, recorded: Recorded, think: str) -> tuple[list[Way], float]:
+    """As many plans as a round has time for, and seconds of one replay, by what was recorded."""
+    in_calls = max((sum(op.end - op.start for op in rank.ops) / 1e9 for rank in recorded.ranks), default=0.0)
+    expected_s = in_calls + replay_run.think_factor(think) * max(0.0, recorded.seconds() - in_calls)
+    most = options.contenders or min(_MOST, max(_FEWEST, int(_ROUND_S / max(expected_s, 1e-9))))
+    return contenders(found, most), expected_s
+
+
 def contenders(found: tune.Simulated, most: int) -> list[Way]:
     """The program as it is, and the plans that the simulation holds for the fastest, whether or not they help in it.
 
@@ -163,7 +144,7 @@ def contenders(found: tune.Simulated, most: int) -> list[Way]:
             found.said(part, row["strategy"]) for part, row in zip(found.parts, picks, strict=True) if row is not None
         ]
         other = any(row is not None and row["other_form"] for row in picks)
-        ways.append(Way("; ".join(named), found.text(picks), other, found.predicted(picks), picks))
+        ways.append(Way("; ".join(named), found.rules(picks), other, found.predicted(picks), picks))
     if hints := estimated.all_hints(found.known):
         words = tuple(f"{name}={value}" for name, value in hints.items())
         ways.append(Way(f"no plan, hints {', '.join(words)}", hints=words))
@@ -190,7 +171,7 @@ def _carriers(ways: Sequence[Way], parts: int) -> list[estimated.Carrier | None]
     harmless = [
         way
         for way in ways[1:]
-        if way.text and way.seconds and not way.other_form
+        if way.rules and way.seconds and not way.other_form
         and noise.difference(untouched.seconds, way.seconds).verdict != noise.SLOWER
     ]  # fmt: skip
     if not harmless:
@@ -261,7 +242,7 @@ def _check(asked: tune.Options, options: Options) -> None:
             EXIT_USAGE,
         )
     for name, value in (("--rounds", options.rounds), ("--contenders", options.contenders)):
-        if value < 1:
+        if value is not None and value < 1:
             raise IoweirError(f"{name} {value}: write a number from 1 on", EXIT_USAGE)
 
 
@@ -293,131 +274,8 @@ def _directory(options: Options, recorded: Recorded) -> Path:
     return folder
 
 
-class _State:
-    """What was measured, beside the plan, so that an interrupted command can go on."""
-
-    def __init__(self, output: Path, key: str) -> None:
-        self._folder = output.parent
-        self._name = f".{output.name}{_STATE_SUFFIX}"
-        self._key = key
-
-    def load(self, ways: Sequence[Way]) -> int:
-        """How many replays are there already."""
-        try:
-            with Folder.open(self._folder) as folder:
-                found = loads_bounded(folder, self._name, _STATE_BYTES)
-            if not isinstance(found, dict) or found.get("key") != self._key:
-                return 0
-            times = [[float(one) for one in found["seconds"][way.name]] for way in ways]
-            if not all(0 < one < 1e9 for each in times for one in each):
-                return 0
-        except (OSError, ValueError, KeyError, TypeError, OverflowError):
-            return 0
-        for way, seconds in zip(ways, times, strict=True):
-            way.seconds = seconds
-        return sum(len(each) for each in times)
-
-    def save(self, ways: Sequence[Way]) -> None:
-        with Folder.open(self._folder) as folder:
-            folder.write(self._name, json.dumps({"key": self._key, "seconds": {way.name: way.seconds for way in ways}}))
-
-    def forget(self) -> None:
-        with contextlib.suppress(OSError), Folder.open(self._folder) as folder:
-            folder.remove(self._name, missing_ok=True)
-
-
-def _key(asked: tune.Options, how: replay_run.Options, ways: Sequence[Way]) -> str:
-    """Of what is measured: other plans, another trace or place are another measurement."""
-    assert asked.trace is not None
-    words = [str(asked.trace.resolve()), str(how.directory.resolve()), how.think, str(how.mpi), str(how.seed)]
-    words += [word for way in ways for word in (way.text, *way.hints)]
-    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-class _Measuring:
-    """Round by round."""
-
-    def __init__(
-        self, ways: list[Way], options: Options, seed: int, state: _State, how: replay_run.Options,
-        prepared: replay_run.Prepared,
-    ) -> None:  # fmt: skip
-        self.ways = ways
-        self.watch = _Watch()
-        self.spent_s = 0.0
-        self._options = options
-        self._order = random.Random(seed)
-        self._state = state
-        self._how = how
-        self._prepared = prepared
-
-    @property
-    def most(self) -> int:
-        """Replays."""
-        return self._options.rounds * len(self.ways)
-
-    def run(self) -> None:
-        began = time.monotonic()
-        while not self._ended() and not self.watch.stopped:
-            number = min(len(way.seconds) for way in self.ways if not way.out)
-            if number >= self._options.rounds:
-                break
-            # A round that was interrupted is finished first.
-            waiting = [way for way in self.ways if not way.out and len(way.seconds) == number]
-            self._order.shuffle(waiting)
-            for way in waiting:
-                if self._over(began) or self.watch.stopped:
-                    return
-                self._replay(way)
-                self.spent_s = time.monotonic() - began
-            self._leave_out()
-
-    def _over(self, began: float) -> bool:
-        """Whether another replay would go beyond the budget."""
-        budget = self._options.budget_s
-        made = sum(len(way.seconds) for way in self.ways)
-        if budget is None or made == 0:
-            return False
-        return time.monotonic() - began + self.spent_s / max(self.watch.done, 1) > budget
-
-    def _replay(self, way: Way) -> None:
-        os.sync()  # what the one before has left in memory is not this one's
-        with contextlib.ExitStack() as files:
-            how = replace(self._how, hints=way.hints)
-            folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-measure-")))
-            if way.text:
-                write_named(folder / "plan.toml", way.text)
-                how = replace(how, plan=folder / "plan.toml")
-            # Both are traced, so that tracing is no difference between them.
-            done = self._prepared.run(replace(how, output=folder / "trace"))
-        if done["failed"]:
-            way.out = f"{done['failed']} calls failed, the first: {done['first_failure']}"
-            if way is self.ways[0]:
-                raise IoweirError(f"the replay without a plan cannot be measured: {way.out}")
-            return
-        way.seconds.append(done["seconds"])
-        self.watch.done += 1
-        self._state.save(self.ways)
-
-    def _leave_out(self) -> None:
-        """Plans that are shown to be worse than something else."""
-        for way in self.ways[1:]:
-            for other in self.ways:
-                if way is other or way.out or other.out:
-                    continue
-                if noise.difference(other.seconds, way.seconds).verdict == noise.SLOWER:
-                    way.out = f"slower than {other.name} after {len(way.seconds)} runs"
-
-    def _ended(self) -> bool:
-        """One plan is left, and it is shown to be faster; or none is left."""
-        left = [way for way in self.ways[1:] if not way.out]
-        if not left:
-            return True
-        if len(left) > 1 or not left[0].seconds or not self.ways[0].seconds:
-            return False
-        return noise.difference(self.ways[0].seconds, left[0].seconds).verdict == noise.FASTER
-
-
-def _with_progress(measuring: _Measuring) -> None:
+def with_progress(measuring: turns.Measuring) -> None:
+    """With a bar, where somebody looks on; what was measured is kept when it is interrupted."""
     try:
         progress.watched(measuring.run, measuring.watch, measuring.most, "replaying", sys.stderr, long_work=1)
     except KeyboardInterrupt as interrupt:

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TEXTS: Final = ("name", "about")
+_UNEXPLAINED: Final = "unexplained"
 _TABLES: Final = ("sources", "open", "slow_targets")
 _MOST_BYTES: Final = 1 << 20
+MOST_UNEXPLAINED: Final = 1000.0
 _MOST_DIGITS: Final = 6
 """Of a target's number."""
 
@@ -56,6 +58,8 @@ class Machine:
     """Lowest and highest value of figures that are not known."""
     slow_targets: Mapping[int, float] = field(default_factory=dict)
     """How many times as long a target takes, by its number."""
+    unexplained: float = 0.0
+    """Median error of simulated times that the figures were not fitted to, as a share of the time."""
 
     def slowdown(self) -> list[float]:
         """Of each target up to the last slow one."""
@@ -110,7 +114,8 @@ def parse(text: str, name: str) -> Machine:
     opened = dict(_ranges(_table(content, "open", name), name))
     sources = {key: str(value) for key, value in _flat(_table(content, "sources", name))}
     slow = dict(_slow(_table(content, "slow_targets", name), name))
-    machine = Machine(str(content.get("name", name)), str(content.get("about", "")), figures, sources, opened, slow)
+    title, about = str(content.get("name", name)), str(content.get("about", ""))
+    machine = Machine(title, about, figures, sources, opened, slow, _unexplained(content, name))
     _check(machine, name)
     return machine
 
@@ -145,7 +150,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _numbers(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, float]]:
-    others = {key: value for key, value in content.items() if key not in _TEXTS + _TABLES}
+    others = {key: value for key, value in content.items() if key not in (*_TEXTS, *_TABLES, _UNEXPLAINED)}
     for key, value in _flat(others):
         yield key, _number(key, value, name)
 
@@ -195,6 +200,17 @@ def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
                 EXIT_USAGE,
             )
         yield int(key), float(value)
+
+
+def _unexplained(content: Mapping[str, Any], name: str) -> float:
+    value = content.get(_UNEXPLAINED, 0.0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MOST_UNEXPLAINED:
+        raise IoweirError(
+            f"machine file '{name}': {_UNEXPLAINED} = {value!r}; write the error of simulated times as a share from 0 "
+            f"to {MOST_UNEXPLAINED:g}, such as 0.1",
+            EXIT_USAGE,
+        )
+    return float(value)
 
 
 def _check(machine: Machine, name: str) -> None:

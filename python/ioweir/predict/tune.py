@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ioweir.trace.reader import Requests, Trace
 
 _CALIBRATION_REPEATS: Final = 2
+_FOUR_OF_FIVE: Final = 1.2816 / 0.6745
+"""Quantiles of the normal distribution: within 80 % and within 50 % of the middle."""
 _MUCH_SLOWER: Final = 0.5
 """In the best of all runs: what differs in the stripes alone does not make up for it."""
 
@@ -90,6 +92,16 @@ Picks = Sequence["dict[str, Any] | None"]
 """Of each part the candidate that is taken; None: no rule for it."""
 
 
+Rule = tuple[str, Candidate]
+"""The pattern of the files' names, and what is done with them."""
+
+
+def rules_text(rules: Iterable[Rule], folder: str = "") -> str:
+    """As a plan's file has them. `folder`: for its files alone, and those of folders in it."""
+    places = [f"{folder}/", f"{folder}/*/"] if folder else [""]
+    return "\n".join(candidate.text(f"{place}{pattern}") for pattern, candidate in rules for place in places)
+
+
 @dataclass
 class Simulated:
     """What the simulation of all candidates found."""
@@ -105,16 +117,20 @@ class Simulated:
     def predicted(self, picks: Picks) -> dict[str, float]:
         """Time before over time after, of all parts together."""
         after = _sums(part.after(row) for part, row in zip(self.parts, picks, strict=True))
-        return _range([old / new for old, new in zip(self._before(), after, strict=True) if new > 0])
+        return _range([old / new for old, new in zip(self._before(), after, strict=True) if new > 0], self.machine)
 
-    def text(self, picks: Picks) -> str:
-        """The rules of a plan: the most special first, for the first one that matches a file applies."""
+    def rules(self, picks: Picks) -> tuple[Rule, ...]:
+        """Of a plan: the most special first, for the first one that matches a file applies."""
         taken = {part.kind.pattern: row for part, row in zip(self.parts, picks, strict=True) if row is not None}
-        return "\n".join(
-            taken[kind.pattern]["candidate"].text(kind.pattern)
+        return tuple(
+            (kind.pattern, taken[kind.pattern]["candidate"])
             for kind in kinds.most_special_first([part.kind for part in self.parts])
             if kind.pattern in taken
         )
+
+    def text(self, picks: Picks) -> str:
+        """The rules as a plan's file has them."""
+        return rules_text(self.rules(picks))
 
     def said(self, part: Part, text: str) -> str:
         """Of a part: with its files, where there are others."""
@@ -166,9 +182,20 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"seconds": statistics.median(seconds), "low": min(seconds), "high": max(seconds)}
 
 
-def _range(ratios: Sequence[float]) -> dict[str, float]:
+def _range(ratios: Sequence[float], machine: Machine | None = None) -> dict[str, float]:
+    """Of all runs, wider by what the machine's figures leave unexplained."""
     ratios = ratios or [1.0]
-    return {"ratio_low": min(ratios), "ratio": statistics.median(ratios), "ratio_high": max(ratios)}
+    wider = 1.0 if machine is None else _wider(machine)
+    return {"ratio_low": min(ratios) / wider, "ratio": statistics.median(ratios), "ratio_high": max(ratios) * wider}
+
+
+def _wider(machine: Machine) -> float:
+    """What the interval of a ratio is multiplied by.
+
+    Half of what is not explained is taken to be common to both times, so that it widens their ratio as it widens one
+    time; of errors that are normal in their logarithm four of five lie within 1.9 times the median one.
+    """
+    return float((1 + machine.unexplained) ** _FOUR_OF_FIVE)
 
 
 def simulated(options: Options) -> Simulated:
@@ -317,6 +344,11 @@ def tune(options: Options) -> dict[str, Any]:
         for part, chosen in zip(found.parts, picks, strict=True)
         for reason in _reasons(part, chosen)
     ]
+    if found.machine.unexplained and None in picks:
+        reasons.append(
+            f"simulated times of this machine are off by {found.machine.unexplained:.0%} (median), so that they "
+            f"do not show gains below {_wider(found.machine):.2f} times; replays do: --measure"
+        )
     picks, decisions = estimated.decided(found.known, found.parts, picks, estimated.simulated_carriers(found.parts))
     result = found.result(picks)
     result["estimated"] = [decision.row() for decision in decisions]
@@ -421,7 +453,7 @@ def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate)
     return {
         **row,
         "seconds": statistics.median(each),
-        "predicted": _range([old / new for old, new in zip(part.before, each, strict=True) if new > 0]),
+        "predicted": _range([old / new for old, new in zip(part.before, each, strict=True) if new > 0], machine),
         "other_form": not candidate.same_form,
         "each": each,
     }

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from ioweir.programs import linking
 from ioweir.replay import from_trace, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ioweir.replay.model import Recorded
 
@@ -30,6 +31,7 @@ KEEP: Final = "keep"
 DROP: Final = "drop"
 RUNNER: Final = "replay_runner"
 DEFAULT_MEMORY: Final = 1 << 30
+_BYTES_OF_TURNS: Final = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,15 @@ def _amounts(recorded: Recorded) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Turn:
+    """The I/O carried out once."""
+
+    name: str
+    """Of the folder of its files."""
+    hints: tuple[str, ...] = ()
+
+
 class Prepared:
     """A new folder with the scripts and a place for the files, which is gone afterwards."""
 
@@ -182,52 +193,80 @@ class Prepared:
 
     def run(self, options: Options) -> dict[str, Any]:
         """Once, with files that are new each time."""
-        target = f"files-{self._runs}"
+        found: list[dict[str, Any]] = []
+        self.run_turns(options, [Turn(self.new_name(), options.hints)], found.append)
+        (done,) = found
+        return done | ({"trace": str(options.output) if options.output else None} if _under_ioweir(options) else {})
+
+    def new_name(self) -> str:
+        """Of a folder for the files of one turn."""
         self._runs += 1
+        return f"files-{self._runs - 1}"
+
+    def room_for_turns(self) -> int:
+        """How many may lie beside each other: all files of a launch are there until it ends."""
+        each = self.inputs["bytes"] + self._recorded.moved("write")
+        most = min(_BYTES_OF_TURNS, shutil.disk_usage(self._folder.path).free // 4)
+        return max(1, most // max(each, 1))
+
+    def run_turns(self, options: Options, turns: Sequence[Turn], told: Callable[[dict[str, Any]], None]) -> None:
+        """All of them in one start of the ranks; `told` of each as soon as it is done.
+
+        IoweirError when the ranks end before the last turn has.
+        """
         self._keep |= options.keep
-        with self._folder.make_folder(target) as files:
-            write.make_files(self._recorded, files, options.seed)
         try:
-            return self._run(options, f"{self._name}/{target}")
+            for turn in turns:
+                with self._folder.make_folder(turn.name) as files:
+                    write.make_files(self._recorded, files, options.seed)
+            self._run(options, turns, told)
         finally:
             if not options.keep:
-                self._folder.remove_tree(target)
+                for turn in turns:
+                    self._folder.remove_tree(turn.name)
 
-    def _run(self, options: Options, target: str) -> dict[str, Any]:
+    def _run(self, options: Options, turns: Sequence[Turn], told: Callable[[dict[str, Any]], None]) -> None:
         runner, ranks = kernels.runner(self._kind, RUNNER), len(self._recorded.ranks)
         words = [
             kernels.launcher_of(self._kind), "-n", str(ranks), str(runner),
-            "--script", f"{self._name}/scripts", "--target", target, "--think", repr(think_factor(options.think)),
-            "--memory", str(options.memory), *(word for hint in options.hints for word in ("--hint", hint)),
+            "--script", f"{self._name}/scripts", *(word for turn in turns for word in self._words(turn)),
+            "--think", repr(think_factor(options.think)), "--memory", str(options.memory),
         ]  # fmt: skip
-        if options.plan is None and options.output is None:
-            return _executed(words)
+        if not _under_ioweir(options):
+            _executed(words, len(turns), told)
+            return
         with contextlib.ExitStack() as temporary:
             output = options.output
             if output is None:
                 output = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-replay-"))) / "trace"
             plan = [] if options.plan is None else ["--plan", str(options.plan)]
-            done = _executed(processes.ioweir("run", "--quiet", "-o", str(output), *plan, "--", *words))
-            return done | {"trace": str(options.output) if options.output else None}
+            _executed(processes.ioweir("run", "--quiet", "-o", str(output), *plan, "--", *words), len(turns), told)
+
+    def _words(self, turn: Turn) -> list[str]:
+        return ["--target", f"{self._name}/{turn.name}", *(word for hint in turn.hints for word in ("--hint", hint))]
 
 
-def _executed(words: Sequence[str]) -> dict[str, Any]:
-    """The line that the runner prints, and its exit code."""
-    found: dict[str, Any] | None = None
+def _under_ioweir(options: Options) -> bool:
+    return options.plan is not None or options.output is not None
+
+
+def _executed(words: Sequence[str], turns: int, told: Callable[[dict[str, Any]], None]) -> None:
+    """Tells of each line that the runner prints for a turn."""
+    found = 0
     with forwarding.started(words, {**kernels.ENVIRONMENT, **os.environ}) as child:
         assert child.process.stdout is not None
         for line in child.process.stdout:
             if line.startswith('{"seconds"'):
-                found = json.loads(line)
+                found += 1
+                told(json.loads(line))
             else:
                 print(plain_text.line(line.removesuffix("\n")), file=sys.stderr)
     if child.ended_by:
         raise IoweirError(f"the replay was ended by signal {child.ended_by}", child.exit_code())
-    if found is None:
+    if found < turns:
         raise IoweirError(
             f"the replay did not come to its end (exit code {child.exit_code()}); what it said stands above"
         )
-    return found
 
 
 def failed(result: dict[str, Any]) -> bool:

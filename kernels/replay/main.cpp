@@ -1,9 +1,10 @@
 // Carries out a replay script on every rank, and prints how long that took.
 //
-//   mpirun -n R replay_runner_<mpi> --script DIR --target DIR [--hint NAME=VALUE]... [--target DIR [--hint ...]]... [--think FACTOR] [--memory BYTES]
+//   mpirun -n R replay_runner_<mpi> --script DIR --target DIR [--hint NAME=VALUE]... [--target DIR [--hint ...]]... [--think FACTOR] [--memory BYTES] [--keep 0|1]
 //
 // DIR/N.replay is rank N's script (docs/reference/replay-script.md); all files lie below the target directory, which is there. With several targets the script is
-// carried out in each of them in turn, with the hints that follow it. Rank 0 prints one line of JSON for each:
+// carried out in each of them in turn, with the hints that follow it. With --keep 0 the files are deleted after each turn, by MPI_File_delete: parts of them may
+// lie elsewhere. Rank 0 prints one line of JSON for each:
 // `seconds` from the first call to the last of all ranks; `io_s`, `write_s`, `read_s` and `other_s`: of the rank that spent most in calls of the kind; `written_bytes`, `read_bytes`; `calls`;
 // `failed`: calls that succeeded when they were recorded and do not now, with `first_failure`. Exit code 1 where one failed.
 // What does not live here: what a trace means (python/ioweir/replay).
@@ -52,6 +53,7 @@ struct Options {
     std::vector<Turn> turns;
     double think = 1;
     std::int64_t memory = std::int64_t{1} << 30;
+    bool keep = true;
 };
 
 Options options_of(int argc, char** argv) {
@@ -61,6 +63,7 @@ Options options_of(int argc, char** argv) {
         if (name == "--script") options.script = value;
         if (name == "--target") options.turns.push_back({value, {}});
         if (name == "--think") options.think = std::strtod(value.c_str(), nullptr);
+        if (name == "--keep") options.keep = value != "0";
         if (name == "--memory") options.memory = std::strtoll(value.c_str(), nullptr, 10);
         if (name == "--hint") {
             if (options.turns.empty()) fail("--hint " + value + ": write it behind the --target that it is for");
@@ -211,6 +214,14 @@ int report(const Job& job, double seconds, const double (&spent)[4]) {
     return failed == 0 ? 0 : 1;
 }
 
+/// By one rank. What is no file any more, or never was one, is none of the script's business.
+void remove_files(const Job& job) {
+    if (job.script.rank == 0)
+        for (std::int64_t file = 0; file < std::ssize(job.script.files); ++file)
+            (void)MPI_File_delete(job.path(file).c_str(), MPI_INFO_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /// Libraries complain of what is left.
 void clean_up(Job& job) {
     if (job.hints != MPI_INFO_NULL) MPI_Info_free(&job.hints);
@@ -249,6 +260,7 @@ int run(int argc, char** argv) {
         if (&turn != options.turns.data() && job.script.rank == 0) ::sync();
         begin(job, turn);
         code = std::max(code, take_turn(job));
+        if (!options.keep) remove_files(job);
     }
     clean_up(job);
     return code;

@@ -204,10 +204,9 @@ class Prepared:
         return f"files-{self._runs - 1}"
 
     def room_for_turns(self) -> int:
-        """How many may lie beside each other: all files of a launch are there until it ends."""
-        each = self.inputs["bytes"] + self._recorded.moved("write")
+        """How many may be in a launch: the files that they find are made before it, and lie beside each other."""
         most = min(_BYTES_OF_TURNS, shutil.disk_usage(self._folder.path).free // 4)
-        return max(1, most // max(each, 1))
+        return max(1, most // max(self.inputs["bytes"], 1))
 
     def run_turns(self, options: Options, turns: Sequence[Turn], told: Callable[[dict[str, Any]], None]) -> None:
         """All of them in one start of the ranks; `told` of each as soon as it is done.
@@ -231,6 +230,7 @@ class Prepared:
             kernels.launcher_of(self._kind), "-n", str(ranks), str(runner),
             "--script", f"{self._name}/scripts", *(word for turn in turns for word in self._words(turn)),
             "--think", repr(think_factor(options.think)), "--memory", str(options.memory),
+            "--keep", str(int(options.keep)),
         ]  # fmt: skip
         if not _under_ioweir(options):
             _executed(words, len(turns), told)

@@ -131,6 +131,26 @@ def test_a_launch_has_turns_with_folders_hints_and_rules_of_their_own(
     assert {Path(path).parent.name for path in applied} == {"planned"}
 
 
+def test_what_a_plan_has_put_on_other_targets_goes_with_the_replay(program: tuple[str, Path], tmp_path: Path) -> None:
+    mpi, executable = program
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.recorded(mpi, 3, [executable, "views", data], tmp_path / "trace")
+    lab = tmp_path / "lab"
+    manifest = f'state = "{tmp_path}/buckets"\n'
+    for name in ("t0", "t1"):
+        (lab / name).mkdir(parents=True)
+        manifest += f'[[target]]\nname = "{name}"\ndirectory = "{name}"\nrate = "20 MB"\n'
+    (lab / ".ioweir-targets.toml").write_text(manifest)
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*.dat"\nmapping = "subfiles:2"\nvisibility = "sync"\n')
+    words = ["replay", tmp_path / "trace", "--directory", lab, "--plan", plan, "-o", tmp_path / "again", "--json"]
+    assert json.loads(runs.ioweir(*words).stdout)["replayed"]["failed"] == 0
+    parts = [Path(path) for path in reader.read(tmp_path / "again").paths if ".subfile." in path]
+    assert {path.parent.name for path in parts} == {"t0", "t1"}
+    assert sorted(path.name for path in lab.rglob("*")) == [".ioweir-targets.toml", "t0", "t1"]
+
+
 def test_a_hint_belongs_to_the_target_before_it(tmp_path: Path) -> None:
     program = kernel.runner("mpich", "replay_runner")
     words = [str(program), "--hint", "cb_nodes=1", "--script", str(tmp_path), "--target", str(tmp_path)]

@@ -10,12 +10,13 @@ import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import plain_text, processes, units
 from ioweir.base.guarded_files import Folder
 from ioweir.base.new_folder import new_folder
+from ioweir.containers import container
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
 from ioweir.launch import kernel as kernels
@@ -222,7 +223,7 @@ class Prepared:
         finally:
             if not options.keep:
                 for turn in turns:
-                    self._folder.remove_tree(turn.name)
+                    self._remove(turn.name)
 
     def _run(self, options: Options, turns: Sequence[Turn], told: Callable[[dict[str, Any]], None]) -> None:
         runner, ranks = kernels.runner(self._kind, RUNNER), len(self._recorded.ranks)
@@ -230,7 +231,7 @@ class Prepared:
             kernels.launcher_of(self._kind), "-n", str(ranks), str(runner),
             "--script", f"{self._name}/scripts", *(word for turn in turns for word in self._words(turn)),
             "--think", repr(think_factor(options.think)), "--memory", str(options.memory),
-            "--keep", str(int(options.keep)),
+            "--keep", str(int(options.keep or len(turns) == 1)),
         ]  # fmt: skip
         if not _under_ioweir(options):
             _executed(words, len(turns), told)
@@ -241,6 +242,16 @@ class Prepared:
                 output = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-replay-"))) / "trace"
             plan = [] if options.plan is None else ["--plan", str(options.plan)]
             _executed(processes.ioweir("run", "--quiet", "-o", str(output), *plan, "--", *words), len(turns), told)
+
+    def _remove(self, name: str) -> None:
+        """With the parts of its files on other targets: those of a file that is gone belong to nobody."""
+        with self._folder.below((name,)) as files:
+            for each in map(PurePosixPath, self._recorded.names):
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError), files.below(each.parent.parts) as here:
+                    here.remove(each.name, missing_ok=True)
+        place = Path(self._name) / name
+        container.remove(place, container.orphans(place))
+        self._folder.remove_tree(name)
 
     def _words(self, turn: Turn) -> list[str]:
         return ["--target", f"{self._name}/{turn.name}", *(word for hint in turn.hints for word in ("--hint", hint))]

@@ -75,12 +75,16 @@ def storage(name: str, out: Path) -> Iterator[Storage]:
         yield Storage(Path(folder))
 
 
-def kernel_command_line(case: Case, where: Storage, names: list[str], rounds: int, keep: bool = False) -> list[str]:
-    """Of a run that moves the kernel's bytes once in each file and round. `keep`: its files, which nothing removes."""
+def kernel_command_line(case: Case, where: Storage, names: list[str], rounds: int, traced: bool = False) -> list[str]:
+    """Of a run that moves the kernel's bytes once in each file and round.
+
+    `traced`: the program that is planned for does nothing besides: no warm-up, and it leaves its files.
+    """
     return [
         f"mpirun.{case.mpi}", "-n", str(loop_cases.RANKS), str(kernel_command.runner(case.mpi)), case.kernel,
         *case.settings, "--directory", str(where.directory), "--mode", ",".join(f"mpiio:{name}.data" for name in names),
-        "--sync", "1", "--warm-up", "1", "--repeats", str(rounds), "--salt", "3", "--keep", str(int(keep)),
+        "--sync", "1", "--warm-up", str(int(not traced)), "--repeats", str(rounds), "--salt", "3",
+        "--keep", str(int(traced)),
     ]  # fmt: skip
 
 
@@ -124,7 +128,7 @@ def planned(case: Case, where: Storage, scratch: Path, row: Row, log: TextIO) ->
     """Traces the case, and lets tune plan for it both ways; the plans by strategy. What is promised is logged."""
     trace = scratch / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    command = kernel_command_line(case, where, ["traced"], 1, keep=True)  # to remove it is no part of what is judged
+    command = kernel_command_line(case, where, ["traced"], 1, traced=True)
     launch.run_commands([(launch.under_ioweir(launch.Traced(trace), command), {})])
     (where.directory / "traced.data").unlink()
     rules: dict[str, str] = {}
@@ -219,6 +223,8 @@ def main() -> int:
     try:
         with (options.output / "loop-predictions.jsonl").open("w", encoding="utf-8") as log:
             for name in options.storage:
+                if time.monotonic() - begun > 60 * options.minutes:
+                    break
                 with storage(name, options.output) as where:
                     for case in (case for case in wanted if case.storage == name):
                         if time.monotonic() - begun > 60 * options.minutes:

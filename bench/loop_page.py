@@ -31,7 +31,7 @@ A case is a kernel of four ranks on a storage, under one MPI library. It is trac
 simulation alone (`tune`), and with replays (`tune --measure`). What was predicted is written to `build/bench/loop-
 predictions.jsonl`, with the time, before the case is measured. Then every strategy that `tune` tries, the program as
 it is, and the two plans move the same bytes in one process. They take turns, each with a file of its own. A time is
-writing to `fsync` and reading back, without opening and closing: the median of the rounds.
+opening, writing to `fsync`, reading back and closing: the median of the rounds.
 
 *Regret* is how much longer the plan takes than the best of all strategies. Half of the cases have parameters that are
 drawn from a seed. The seed is the commit that is measured, so that nobody has seen them before. Of buffers one size
@@ -97,8 +97,8 @@ def percent(value: float | None) -> str:
 
 
 def verdict(met: bool) -> str:
-    """In capitals where it is not."""
-    return "met" if met else "MISSED"
+    """A word."""
+    return "met" if met else "missed"
 
 
 def bars(rows: Sequence[Row], how: str) -> list[str]:

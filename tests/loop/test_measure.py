@@ -106,6 +106,12 @@ def measured(
     return turns.Measuring(ways, how, prepared_as, state, rounds=rounds, budget_s=budget_s, expected_s=expected_s)
 
 
+def test_a_person_reads_the_middle_and_the_ends() -> None:
+    assert measure._times([0.03, 0.02, 0.05]) == "30 ms (20 ms .. 50 ms, 3 runs)"
+    assert measure._times([0.03]) == "30 ms (one run)"
+    assert measure._times([]) == "not at all"
+
+
 def test_ways_take_turns_and_losers_are_not_replayed_again(tmp_path: Path) -> None:
     prepared = _Prepared({AS_IT_IS: 10.0, "good": 4.0, "bad": 11.0, "hopeless": 31.0})
     ways = [way(AS_IT_IS), way("good"), way("bad"), way("hopeless")]

@@ -296,13 +296,20 @@ def _plan_text(asked: tune.Options, result: dict[str, Any], rules: str, *, measu
     return tune.commented(lines, rules)
 
 
+def _times(seconds: Sequence[float]) -> str:
+    """Example: 33.8 ms (31.2 ms .. 46 ms, 20 runs)."""
+    if len(seconds) < 2:
+        return f"{units.seconds(seconds[0])} (one run)" if seconds else "not at all"
+    least, most = (units.seconds(one) for one in (min(seconds), max(seconds)))
+    return f"{units.seconds(noise.median(seconds))} ({least} .. {most}, {len(seconds)} runs)"
+
+
 def to_text(result: dict[str, Any]) -> list[str]:
     """For a person."""
     lines = [f"MEASURED by replays of {result['what']}", ""]
     for row in result["measured"]["ways"]:
-        times = ", ".join(units.seconds(one) for one in row["seconds"]) or "not at all"
         ratio = "" if row.get("ratio") is None else f"  {row['ratio']:.2f} times as fast: {row['verdict']}"
-        lines.append(f"  {row['strategy']:<44} {times}{ratio}")
+        lines.append(f"  {row['strategy']:<44} {_times(row['seconds'])}{ratio}")
     lines += ["", *result["reasons"]]
     if result["output"]:
         return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]

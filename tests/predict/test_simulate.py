@@ -244,7 +244,9 @@ def test_a_recorded_kernel_is_tuned_like_the_kernel(trace: Path, tmp_path: Path)
     recorded, generated = (
         [(row["strategy"], row.get("error", "")) for row in made[name]["tried"]] for name in ("recorded", "generated")
     )
-    assert recorded == generated
+    assert recorded[: len(generated)] == generated
+    # The findings of a run may propose more, by its times; they are named by their keys.
+    assert all(" = " in strategy for strategy, _ in recorded[len(generated) :])
     assert (made["recorded"]["plan"] is None) == (not (tmp_path / "recorded.toml").exists())
 
 

@@ -66,6 +66,8 @@ class _Prepared:
     """How many turns each had."""
     stop_after: int = 1 << 30
     room: int = 1 << 30
+    fails: str = ""
+    """The way of which calls fail."""
     dies: str = ""
     """The way that ends the ranks."""
     names: int = 0
@@ -91,7 +93,7 @@ class _Prepared:
                 raise KeyboardInterrupt
             self.made.append(name)
             jitter = 1 + 0.01 * (len(self.made) % 3)
-            told({"seconds": self.slow[name] * jitter, "failed": 0, "first_failure": ""})
+            told({"seconds": self.slow[name] * jitter, "failed": int(name == self.fails), "first_failure": "x"})
 
 
 def measured(
@@ -165,6 +167,18 @@ def test_without_a_plan_it_must_not_fail(tmp_path: Path) -> None:
     prepared = _Prepared({"good": 0.5}, dies=AS_IT_IS)
     with pytest.raises(IoweirError, match=r"the replay without a plan cannot be measured: .* signal 11"):
         measured(tmp_path, prepared, [way(AS_IT_IS), way("good")]).run()
+
+
+def test_calls_that_fail_are_of_the_way_that_made_them(tmp_path: Path) -> None:
+    ways = [way(AS_IT_IS), way("bad"), way("good")]
+    prepared = _Prepared({AS_IT_IS: 1.0, "bad": 0.1, "good": 0.5}, fails="bad")
+    measured(tmp_path, prepared, ways, rounds=4).run()
+    assert [one.out for one in ways] == ["", "1 calls failed, the first: x", ""]
+    assert measure.judged(ways)[0] is ways[2]
+    (tmp_path / "other").mkdir()
+    prepared = _Prepared({AS_IT_IS: 1.0, "good": 0.5}, fails=AS_IT_IS)
+    with pytest.raises(IoweirError, match="without a plan cannot be measured: 1 calls failed"):
+        measured(tmp_path / "other", prepared, [way(AS_IT_IS), way("good")], expected_s=0.1).run()
 
 
 def test_a_budget_ends_it(tmp_path: Path) -> None:

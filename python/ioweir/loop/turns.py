@@ -40,6 +40,8 @@ _ROUNDS_S: Final = 15.0
 """More than the fewest are made up to so long: short replays differ most from run to run."""
 _WARM_UP_S: Final = 2.0
 """Longer replays have no use for a turn that is not counted: what is done only once is a small part of them."""
+_LEAST_S: Final = 1e-6
+"""The runner tells no shorter times."""
 _HOPELESS: Final = 3.0
 """Times as long as the fastest in the only run so far."""
 
@@ -170,8 +172,8 @@ class Measuring:
         for number in range(begun, self._most_rounds()):
             # A round that was interrupted is finished first.
             waiting = [way for way in left if len(way.seconds) <= number]
-            longer = [way for way in turns + waiting if not way.seconds]
-            if turns and (longer or sum(map(_expected, turns + waiting)) > _LAUNCH_S):
+            known = all(way.seconds for way in left)
+            if turns and (not known or sum(map(_expected, turns + waiting)) > _LAUNCH_S):
                 break
             self._order.shuffle(waiting)
             turns += waiting
@@ -211,20 +213,17 @@ class Measuring:
             except IoweirError as error:
                 if told == len(places):
                     raise
-                self._fail(places[told][0], str(error))
+                places[told][0].out = str(error)
+        if self.ways[0].out:
+            raise IoweirError(f"the replay without a plan cannot be measured: {self.ways[0].out}")
 
     def _note(self, way: Way, done: dict[str, Any], *, counts: bool) -> None:
         if done["failed"]:
-            self._fail(way, f"{done['failed']} calls failed, the first: {done['first_failure']}")
+            way.out = way.out or f"{done['failed']} calls failed, the first: {done['first_failure']}"
         elif counts and not way.out:
-            way.seconds.append(done["seconds"])
+            way.seconds.append(max(done["seconds"], _LEAST_S))
             self.watch.done += 1
             self._state.save(self.ways)
-
-    def _fail(self, way: Way, why: str) -> None:
-        way.out = way.out or why
-        if way is self.ways[0]:
-            raise IoweirError(f"the replay without a plan cannot be measured: {why}")
 
     def _leave_out(self) -> None:
         """Plans that are shown to be worse than something else."""

@@ -213,7 +213,7 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
     given = {**base, **{one.name: one.value for one in result.found}}
     lines = [f"name = {_text(name)}", f"about = {_text(_about(found, result))}"]
     if result.held_out.cases:
-        lines.append(f"unexplained = {min(result.held_out.median, machine.MOST_UNEXPLAINED / 2):.4g}")
+        lines.append(f"unexplained = {min(result.held_out.median, machine.MOST_UNEXPLAINED):.4g}")
     for table in dict.fromkeys(key.partition(".")[0] for key in given):
         lines += ["", f"[{table}]"]
         lines += [

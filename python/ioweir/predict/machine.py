@@ -204,7 +204,7 @@ def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
 
 def _unexplained(content: Mapping[str, Any], name: str) -> float:
     value = content.get(_UNEXPLAINED, 0.0)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MOST_UNEXPLAINED:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_UNEXPLAINED:
         raise IoweirError(
             f"machine file '{name}': {_UNEXPLAINED} = {value!r}; write the error of simulated times as a share from 0 "
             f"to {MOST_UNEXPLAINED:g}, such as 0.1",

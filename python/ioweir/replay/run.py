@@ -215,15 +215,17 @@ class Prepared:
         IoweirError when the ranks end before the last turn has.
         """
         self._keep |= options.keep
+        made: list[str] = []
         try:
             for turn in turns:
+                made.append(turn.name)
                 with self._folder.make_folder(turn.name) as files:
                     write.make_files(self._recorded, files, options.seed)
             self._run(options, turns, told)
         finally:
             if not options.keep:
-                for turn in turns:
-                    self._remove(turn.name)
+                for name in made:
+                    self._remove(name)
 
     def _run(self, options: Options, turns: Sequence[Turn], told: Callable[[dict[str, Any]], None]) -> None:
         runner, ranks = kernels.runner(self._kind, RUNNER), len(self._recorded.ranks)
@@ -231,6 +233,7 @@ class Prepared:
             kernels.launcher_of(self._kind), "-n", str(ranks), str(runner),
             "--script", f"{self._name}/scripts", *(word for turn in turns for word in self._words(turn)),
             "--think", repr(think_factor(options.think)), "--memory", str(options.memory),
+            # The trace of one replay has the recorded calls and no others.
             "--keep", str(int(options.keep or len(turns) == 1)),
         ]  # fmt: skip
         if not _under_ioweir(options):
@@ -247,7 +250,7 @@ class Prepared:
         """With the parts of its files on other targets: those of a file that is gone belong to nobody."""
         with self._folder.below((name,)) as files:
             for each in map(PurePosixPath, self._recorded.names):
-                with contextlib.suppress(FileNotFoundError, NotADirectoryError), files.below(each.parent.parts) as here:
+                with contextlib.suppress(OSError), files.below(each.parent.parts) as here:
                     here.remove(each.name, missing_ok=True)
         place = Path(self._name) / name
         container.remove(place, container.orphans(place))

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,9 @@ RATE = 12_000_000
 SLOW = 0.4
 """Of a slow target's rate."""
 BUFFERS = (None, "16 MiB")
-ROUNDS = 5
+ROUNDS, MOST_ROUNDS = 5, 25
+MORE_ROUNDS_S = 15.0
+"""Short cases get more rounds, up to so long: the best of many strategies is the luckiest where each has few."""
 CALIBRATION_REPEATS = 2
 TUNE_S = 300
 
@@ -160,15 +163,20 @@ def measured(case: Case, where: Storage, scratch: Path, rules: dict[str, str], r
     texts = [re.sub(r"(?m)^match = .*$", f'match = "{name}.data"', ways[strategy]) for name, strategy in names.items()]
     plan, trace = scratch / "all.toml", scratch / "measured"
     plan.write_text("\n".join(text for text in texts if text), encoding="utf-8")
-    shutil.rmtree(trace, ignore_errors=True)
     command = kernel_command_line(case, where, list(names), rounds)
-    lines = launch.run_commands([(launch.under_ioweir(launch.Traced(trace, plan, "mpiio"), command), {})])[0]
     seconds: dict[str, list[float]] = {strategy: [] for strategy in ways}
-    for line in lines:
-        if not line["read_correct"]:
-            raise launch.BenchmarkError(f"what was read is not what was written: {line}")
-        moving = line["mib"] / line["write_mib_per_s"] + line["mib"] / line["read_mib_per_s"]
-        seconds[names[line["file"].removesuffix(".data")]].append(moving + line["open_close_s"])
+    begun, spent, launches = time.monotonic(), 0.0, 0
+    while launches == 0 or (
+        rounds * (launches + 1) <= MOST_ROUNDS and spent * (launches + 1) / launches < MORE_ROUNDS_S
+    ):
+        shutil.rmtree(trace, ignore_errors=True)
+        for line in launch.run_commands([(launch.under_ioweir(launch.Traced(trace, plan, "mpiio"), command), {})])[0]:
+            if not line["read_correct"]:
+                raise launch.BenchmarkError(f"what was read is not what was written: {line}")
+            moving = line["mib"] / line["write_mib_per_s"] + line["mib"] / line["read_mib_per_s"]
+            seconds[names[line["file"].removesuffix(".data")]].append(moving + line["open_close_s"])
+        launches += 1
+        spent = time.monotonic() - begun
     return seconds
 
 
@@ -199,6 +207,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--storage", action="append", choices=loop_cases.STORAGES, help="only this; may be repeated")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of all strategies ({ROUNDS})")
     parser.add_argument("--seed", default="", help="of the parameters that are drawn (the commit)")
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out the cases that --output has already, and add to them"
+    )
     parser.add_argument("--minutes", type=float, default=120.0, help="begin no case after so long (120)")
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page there")
@@ -208,34 +219,63 @@ def parse() -> argparse.Namespace:
     return options
 
 
+def kept_in(options: argparse.Namespace) -> Path:
+    """Where results are, after each case."""
+    output: Path = options.output
+    return output / "loop.json"
+
+
+def earlier(options: argparse.Namespace) -> dict[str, Any] | None:
+    """What an interrupted run left, if it is to go on."""
+    kept = kept_in(options)
+    if not options.resume or not kept.exists():
+        return None
+    document: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    document["rows"] = [Row(**row) for row in document["rows"] if not row["failed"]]
+    return document
+
+
 def main() -> int:
     """Measures all cases; exit code 1 where one failed."""
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # labs are taken down
     options.output.mkdir(parents=True, exist_ok=True)
-    about, begun = run.machine(), time.monotonic()
-    seed = options.seed or seed_of_now()
-    wanted = loop_cases.cases(options.mpi, options.storage, seed, 1 if options.quick else len(loop_cases.FIXED))
-    rows: list[Row] = []
-    document = {
-        "machine": about, "seed": seed, "rounds": options.rounds, "rows": rows,
+    before = earlier(options)
+    begun = time.monotonic() - (before or {}).get("spent_s", 0.0)
+    document = before or {
+        "machine": run.machine(), "seed": options.seed or seed_of_now(), "rounds": options.rounds, "rows": [],
         "first": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }  # fmt: skip
+    rows: list[Row] = document["rows"]
+    there = {row.title for row in rows}
+    each = 1 if options.quick else len(loop_cases.FIXED)
+    wanted = [
+        case
+        for case in loop_cases.cases(options.mpi, options.storage, document["seed"], each)
+        if case.title not in there
+    ]
+    until = time.monotonic() + 60 * options.minutes
+
+    def late() -> bool:
+        return time.monotonic() > until
+
     try:
-        with (options.output / "loop-predictions.jsonl").open("w", encoding="utf-8") as log:
+        with (options.output / "loop-predictions.jsonl").open("a" if before else "w", encoding="utf-8") as log:
             for name in options.storage:
-                if time.monotonic() - begun > 60 * options.minutes:
-                    break
+                cases = [case for case in wanted if case.storage == name]
+                if late() or not cases:
+                    continue
                 with storage(name, options.output) as where:
-                    for case in (case for case in wanted if case.storage == name):
-                        if time.monotonic() - begun > 60 * options.minutes:
+                    for case in cases:
+                        if late():
                             break
-                        row = one_case(case, where, log, options.rounds)
-                        rows.append(row)
-                        print(
-                            f"-- {time.monotonic() - begun:.0f} s: {case.title}: {row.failed or row.plans}", flush=True
-                        )
+                        rows.append(row := one_case(case, where, log, document["rounds"]))
+                        said = row.failed or row.plans
+                        print(f"-- {time.monotonic() - begun:.0f} s: {case.title}: {said}", flush=True)
+                        document["spent_s"] = time.monotonic() - begun
+                        kept_in(options).write_text(json.dumps(document, default=run.to_json), encoding="utf-8")
     except (launch.BenchmarkError, IoweirError) as error:
-        print(f"bench_loop: {error}", file=sys.stderr)
+        print(f"bench_loop: {error}; what was measured is kept, and --resume goes on", file=sys.stderr)
         return 1
     run.keep("loop", loop_page.page(document, begun, options.quick), document, options)
     return 1 if any(row.failed for row in rows) else 0

@@ -26,12 +26,14 @@ Whether the plan that [`ioweir tune`](../how-to/let-ioweir-choose.md) writes is 
 
     make bench-loop              # builds, measures, writes build/bench/loop.{json,md}; root, for the labs
     make bench-loop RECORD=1     # the same, and into this page
+    make bench-loop ARGS=--resume   # after an interruption: what is left
 
 A case is a kernel of four ranks on a storage, under one MPI library. It is traced once, and planned for twice: by
 simulation alone (`tune`), and with replays (`tune --measure`). What was predicted is written to `build/bench/loop-
 predictions.jsonl`, with the time, before the case is measured. Then every strategy that `tune` tries, the program as
 it is, and the two plans move the same bytes in one process. They take turns, each with a file of its own. A time is
-opening, writing to `fsync`, reading back and closing: the median of the rounds.
+opening, writing to `fsync`, reading back and closing: the median of the rounds. There are
+five rounds, and up to 25 as long as they take less than 15 s.
 
 *Regret* is how much longer the plan takes than the best of all strategies. Half of the cases have parameters that are
 drawn from a seed. The seed is the commit that is measured, so that nobody has seen them before. Of buffers one size
@@ -161,7 +163,7 @@ def page(document: dict[str, Any], begun: float, quick: bool) -> str:
     """The whole page."""
     rows: list[Row] = [row for row in document["rows"] if not row.failed]
     failed: list[Row] = [row for row in document["rows"] if row.failed]
-    about = f"seed {document['seed']}; predictions from {document['first']} on; {document['rounds']} rounds; "
+    about = f"seed {document['seed']}; predictions from {document['first']} on; "
     lines = [INTRODUCTION, run.heading(document["machine"], begun, about), ""]
     if quick or len(rows) < LEAST_CASES:
         lines += [f"**{len(rows)} cases of at least {LEAST_CASES}: the bars are not judged by so few.**", ""]

@@ -148,8 +148,18 @@ void prepare(Job& job, const Options& options) {
     make_communicators(job);
 }
 
-/// As if nothing had been carried out yet. What a script leaves open stays open until the end, as it did when it was recorded.
+/// Before the next turn, which numbers its own from 0. After the last turn they stay open, as they did when they were recorded. MPI files stay open in any case:
+/// to close one waits for all its ranks, of which some may have closed it in their scripts.
+void close_left(Job& job) {
+    for (const int descriptor : job.descriptors)
+        if (descriptor >= 0) ::close(descriptor);
+    for (std::FILE* stream : job.streams)
+        if (stream != nullptr) std::fclose(stream);
+}
+
+/// As if nothing had been carried out yet.
 void begin(Job& job, const Turn& turn) {
+    close_left(job);
     job.target = turn.target;
     job.handles.assign(static_cast<std::size_t>(job.script.handles), MPI_FILE_NULL);
     job.descriptors.assign(static_cast<std::size_t>(job.script.descriptors), -1);

@@ -18,6 +18,7 @@ from ioweir.predict import tune
 from ioweir.predict.candidates import Candidate
 from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
+from ioweir.report import noise
 
 
 def rules(name: str) -> tuple[tune.Rule, ...]:
@@ -53,6 +54,36 @@ def test_another_form_must_be_shown_to_be_faster_than_the_same_form() -> None:
     noisy, clear = (way("log", *times, other_form=True) for times in ((0.45, 0.6, 0.3), (0.20, 0.21, 0.20)))
     assert measure.judged([UNTOUCHED, plain, noisy])[0] is plain
     assert measure.judged([UNTOUCHED, plain, clear])[0] is clear
+
+
+@pytest.mark.parametrize(
+    ("recorded", "low", "high"),
+    [
+        # As in the replays, which say 2 (1.9 to 2.1).
+        (1.0, 1.9, 2.1),
+        # Twice as long: the plan saves nothing of the other second (2 / (1 / 1.9 + 1)), or all of it.
+        (2.0, 2 / (1 / 1.9 + 1), 4.2),
+        # Half as long: what the plan saves in the replays the program never spent.
+        (0.5, 0.95, 2.1),
+    ],
+)
+def test_the_gain_of_the_program_lies_between_what_the_replays_leave_open(
+    monkeypatch: pytest.MonkeyPatch, recorded: float, low: float, high: float
+) -> None:
+    found = noise.Difference(2.0, 1.9, 2.1, noise.FASTER, [], [], 0.0)
+    monkeypatch.setattr(noise, "difference", lambda *_: found)
+    untouched = way(AS_IT_IS, 1.0, 1.0)
+    untouched.in_calls = [1.0, 1.0]
+    gain = measure.gain_of(untouched, way("plan", 0.5, 0.5), recorded)
+    assert (gain.ratio, gain.low, gain.high) == pytest.approx((2.0, low, high))
+    assert f"in the program {low:.2f} to {high:.2f} times as fast" in gain.text()
+
+
+def test_of_one_run_each_no_interval_is_said() -> None:
+    untouched = way(AS_IT_IS, 1.0)
+    untouched.in_calls = [1.0]
+    gain = measure.gain_of(untouched, way("plan", 0.5), 1.0)
+    assert (gain.ratio, gain.low, gain.high) == (2.0, None, None)
 
 
 @dataclass
@@ -93,7 +124,8 @@ class _Prepared:
                 raise KeyboardInterrupt
             self.made.append(name)
             jitter = 1 + 0.01 * (len(self.made) % 3)
-            told({"seconds": self.slow[name] * jitter, "failed": int(name == self.fails), "first_failure": "x"})
+            seconds = self.slow[name] * jitter
+            told({"seconds": seconds, "io_s": seconds, "failed": int(name == self.fails), "first_failure": "x"})
 
 
 def measured(
@@ -198,6 +230,7 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
     measured(tmp_path, prepared, second, rounds=3).run()
     assert len(prepared.made) == 3
     assert [len(one.seconds) for one in second] == [3, 3]
+    assert [one.in_calls for one in second] == [one.seconds for one in second]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +238,7 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
     [
         "", "[]", '{"key": "key"}', '{"key": "key", "seconds": {"as it is": ["x"]}}', "[" * 9999,
         f'{{"key": "key", "seconds": {{"as it is": [{10**400}]}}}}',
+        '{"key": "key", "seconds": {"as it is": [1.0]}, "in_calls": {"as it is": []}}',
     ],
 )  # fmt: skip
 def test_a_state_that_makes_no_sense_is_not_used(tmp_path: Path, text: str) -> None:
@@ -243,6 +277,9 @@ def test_a_trace_is_measured_where_its_file_was(tmp_path: Path) -> None:
     assert found["replays"] == sum(len(row["seconds"]) for row in found["ways"]) >= 2
     assert found["ways"][0]["strategy"] == AS_IT_IS
     assert found["seconds"] > 0
+    if "ratio" in found:
+        assert found["low"] <= found["ratio"] <= found["high"]
+        assert min(found["recorded_in_calls_s"], found["replayed_in_calls_s"]) > 0
     assert (tmp_path / "plan.toml").exists() == (result["output"] is not None)
     if result["output"]:
         assert "MEASURED" in (tmp_path / "plan.toml").read_text()

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,6 +80,9 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         )
         with_progress(measured)
     chosen, reasons = judged(ways)
+    gain = None if chosen is None else gain_of(ways[0], chosen, _in_calls(recorded))
+    if gain is not None and gain.low is not None:
+        reasons.append(gain.text())
     none: list[Any] = [None] * len(found.parts)
     # Beside hints that were taken there are no writers of ioweir's: these would take over what the hints change.
     carriers = none if chosen is not None and chosen.hints else _carriers(ways, len(found.parts))
@@ -106,10 +109,9 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     if recorded.left_out:
         calls = sum(recorded.left_out.values())
         result["reasons"].append(f"{calls} recorded calls were not replayed: ioweir replay says which")
-    if chosen is not None:
-        difference = noise.difference(ways[0].seconds, chosen.seconds)
-        result["measured"] |= {"ratio": difference.ratio, "low": difference.low, "high": difference.high}
-        result["measured"]["hints"] = list(chosen.hints)
+    if gain is not None:
+        result["measured"] |= asdict(gain)
+        result["measured"]["hints"] = list(chosen.hints) if chosen is not None else []
     if any(picks):
         result["predicted"] = found.predicted(picks)
         result["plan"] = _plan_text(asked, result, found.text(picks), measured=any(of_plan))
@@ -122,10 +124,15 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
 
 def _ways(found: tune.Simulated, options: Options, recorded: Recorded, think: str) -> tuple[list[Way], float]:
     """As many plans as a round has time for, and seconds of one replay, by what was recorded."""
-    in_calls = max((sum(op.end - op.start for op in rank.ops) / 1e9 for rank in recorded.ranks), default=0.0)
+    in_calls = _in_calls(recorded)
     expected_s = in_calls + replay_run.think_factor(think) * max(0.0, recorded.seconds() - in_calls)
     most = options.contenders or min(_MOST, max(_FEWEST, int(_ROUND_S / max(expected_s, 1e-9))))
     return contenders(found, most), expected_s
+
+
+def _in_calls(recorded: Recorded) -> float:
+    """Seconds of the rank that spent most there."""
+    return max((sum(op.end - op.start for op in rank.ops) / 1e9 for rank in recorded.ranks), default=0.0)
 
 
 def contenders(found: tune.Simulated, most: int) -> list[Way]:
@@ -213,6 +220,48 @@ def judged(ways: Sequence[Way]) -> tuple[Way | None, list[str]]:
             best = plainest
     reasons.append(f"taken: {best.name}")
     return best, [*reasons, estimated.HINTS_WHERE] if best.hints else reasons
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Of the program under the plan: its time in calls before over that after. Above 1 is faster."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    """The ends hold what the replays leave open, and how they differ from the program. None where each ran once."""
+    recorded_in_calls_s: float
+    """Of the rank that spent most there."""
+    replayed_in_calls_s: float
+    """The same of the replays without a plan, their median."""
+
+    def text(self) -> str:
+        """For the reasons."""
+        return (
+            f"in the program {self.low:.2f} to {self.high:.2f} times as fast: its calls took "
+            f"{units.seconds(self.recorded_in_calls_s)} when recorded, {units.seconds(self.replayed_in_calls_s)} in "
+            "replays without a plan, and how much of that difference a plan saves is not known"
+        )
+
+
+def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float) -> Gain:
+    """What replays say of the program.
+
+    The program's calls took R, and in the replays T. A plan that gains g there takes T / g. Of what R is longer, the
+    program under the plan may keep nothing, so that it gains R / (T / g), or all, so that it gains R / (T / g + R - T).
+    Where R is shorter, the replays' own surplus may be what the plan has saved, so that it gains R / (T / g).
+    """
+    found = noise.difference(untouched.seconds, chosen.seconds)
+    assert found.ratio is not None
+    replayed = noise.median(untouched.in_calls)
+    if found.low is None or found.high is None:
+        return Gain(found.ratio, None, None, recorded_in_calls_s, replayed)
+    ends = [found.low, found.high]
+    for end in (found.low, found.high):
+        ends.append(recorded_in_calls_s / (replayed / end))
+        if recorded_in_calls_s > replayed:
+            ends.append(recorded_in_calls_s / (replayed / end + recorded_in_calls_s - replayed))
+    return Gain(found.ratio, min(ends), max(ends), recorded_in_calls_s, replayed)
 
 
 def _said(way: Way, found: noise.Difference | None) -> str:

@@ -60,6 +60,8 @@ class Way:
     hints: tuple[str, ...] = ()
     """Of MPI-IO, NAME=VALUE, in the place of a plan."""
     seconds: list[float] = field(default_factory=list)
+    in_calls: list[float] = field(default_factory=list)
+    """Of each replay the seconds in calls of the rank that spent most there."""
     out: str = ""
     """Why it is in question no more."""
 
@@ -91,19 +93,20 @@ class State:
                 found = loads_bounded(folder, self._name, _STATE_BYTES)
             if not isinstance(found, dict) or found.get("key") != self._key:
                 return 0
-            times = [[float(one) for one in found["seconds"][way.name]] for way in ways]
-            if not all(0 < one < 1e9 for each in times for one in each):
+            times, in_calls = ([_times(found[what][way.name]) for way in ways] for what in ("seconds", "in_calls"))
+            if list(map(len, times)) != list(map(len, in_calls)):
                 return 0
         except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return 0
-        for way, seconds in zip(ways, times, strict=True):
-            way.seconds = seconds
+        for number, way in enumerate(ways):
+            way.seconds, way.in_calls = times[number], in_calls[number]
         return sum(len(each) for each in times)
 
     def save(self, ways: Sequence[Way]) -> None:
         """After each turn."""
+        found = {what: {way.name: getattr(way, what) for way in ways} for what in ("seconds", "in_calls")}
         with Folder.open(self._folder) as folder:
-            folder.write(self._name, json.dumps({"key": self._key, "seconds": {way.name: way.seconds for way in ways}}))
+            folder.write(self._name, json.dumps({"key": self._key, **found}))
 
     def forget(self) -> None:
         """At the end."""
@@ -222,6 +225,7 @@ class Measuring:
             way.out = way.out or f"{done['failed']} calls failed, the first: {done['first_failure']}"
         elif counts and not way.out:
             way.seconds.append(max(done["seconds"], _LEAST_S))
+            way.in_calls.append(max(done["io_s"], _LEAST_S))
             self.watch.done += 1
             self._state.save(self.ways)
 
@@ -244,6 +248,14 @@ class Measuring:
         if len(left) > 1 or not left[0].seconds or not self.ways[0].seconds:
             return False
         return noise.difference(self.ways[0].seconds, left[0].seconds).verdict == noise.FASTER
+
+
+def _times(found: Sequence[Any]) -> list[float]:
+    """Of a file that anybody may have changed."""
+    times = [float(one) for one in found]
+    if not all(0 < one < 1e9 for one in times):
+        raise ValueError("no times")
+    return times
 
 
 def _expected(way: Way) -> float:

@@ -202,11 +202,10 @@ TEST_F(TurnsTest, AreTheSameOnAllRanksWhereSomeGiveNoOffsets) {
     const int writer = world->ranks / 2;
     for (int call = 0; call < calls; ++call) {
         const std::vector<unsigned char> mine(block, byte_of(world->rank, call));
-        const int result =
-            world->rank == (call < calls / 2 ? writer : 0)
-                ? world->hooks.File_write_at_all(file, MPI_Offset{block} * call, mine.data(), block, MPI_BYTE,
-                                                 MPI_STATUS_IGNORE)
-                : world->hooks.File_write_all(file, nullptr, 0, MPI_BYTE, MPI_STATUS_IGNORE);
+        const int result = world->rank == (call < calls / 2 ? writer : 0)
+                               ? world->hooks.File_write_at_all(file, MPI_Offset{block} * call, mine.data(), block,
+                                                                MPI_BYTE, MPI_STATUS_IGNORE)
+                               : world->hooks.File_write_all(file, nullptr, 0, MPI_BYTE, MPI_STATUS_IGNORE);
         EXPECT_EQ(result, MPI_SUCCESS);
     }
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);

@@ -26,7 +26,7 @@ CASES: Final = (
     "outlived-by-attribute", "closed-with-objects", "close-is-refused", "mounted", "left-open", "closed-at-once",
     "nameless", "old-create", "copied", "moved", "extended", "fixed-then-extended", "of-odd-spaces", "of-odd-types",
     "of-odd-layouts", "partly-written", "written-in-pieces", "written-as-chunks", "shapes-apart",
-    "failing",
+    "counted-on", "failing",
 )  # fmt: skip
 HELD: Final = tuple(case for case in CASES[:11] if case != "mounted")
 """Those that can die before the file is closed."""
@@ -114,6 +114,16 @@ def test_what_nobody_has_written_has_the_fill_value(tmp_path: Path, mpi: Mpi) ->
     planned = run_case(mpi, tmp_path / "planned", 'fill = "never"', "mpio", "partly-written")
     said = [note.split()[2] for note in notes(planned) if note.endswith("was filled where nobody had written")]
     assert said == ["b", "c", "d", "f", "h", "i", "j", "l"]
+
+
+def test_fill_values_that_other_calls_count_on(tmp_path: Path) -> None:
+    """A write of one member, a write that fails, and a read by way of a virtual dataset in another file."""
+    without = run_case(OPEN_MPI, tmp_path / "without", None, "own", "counted-on")
+    planned = run_case(OPEN_MPI, tmp_path / "planned", 'fill = "never"', "own", "counted-on")
+    assert by_rank(planned.out) == by_rank(without.out)
+    assert "0 pair: -1 5" in planned.out.splitlines()
+    reason = "its elements have members, which may be written one by one"
+    assert f"hdf5: fill: pairs is filled when it is made: {reason}" in notes(planned)
 
 
 def test_what_stays_filled_and_why(tmp_path: Path) -> None:

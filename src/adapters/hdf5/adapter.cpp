@@ -368,24 +368,25 @@ void learn_from(const Library& library, std::uint32_t number, const Part& part) 
     watched.lessons->tell(watched.key, box_of(library, part.space, watched.key.first));
 }
 
-/// What a transfer means for datasets that have no fill values yet.
-void before_transfer(File& file, const Move& move) {
-    if (file.unfilled->none()) return;
+/// What is read must have its fill values.
+void before_read(File& file, const Move& move) {
+    if (move.writes || file.unfilled->none()) return;
     const Library& library = *file.library;
-    if (!move.writes && (!file.parallel || file.ranks == 1 || mode_of(library, move.list) == collective)) {
+    if (!file.parallel || file.ranks == 1 || mode_of(library, move.list) == collective) {
         file.unfilled->settle(file, move.parts.front().dataset);
         return;
     }
-    for (const Part& part : move.parts) {
-        if (move.writes)
-            file.unfilled->write(library, part.dataset, part.space);
-        else
-            file.unfilled->read_alone(file, part.dataset, part.space);
-    }
+    for (const Part& part : move.parts) file.unfilled->read_alone(file, part.dataset, part.space);
 }
 
-/// What is written to a virtual dataset goes to others, in any file. HDF5 writes none where processes share a file.
-void before_virtual_write(const Library& library, Id dataset) {
+/// A write that has failed does not count: what nobody else writes gets its fill value.
+void after_write(const File& file, const Move& move, Word result) {
+    if (!move.writes || file.unfilled->none() || static_cast<std::int32_t>(result) < 0) return;
+    for (const Part& part : move.parts) file.unfilled->write(*file.library, part.dataset, part.space);
+}
+
+/// What is written to a virtual dataset, or read from it, is that of others, in any file. HDF5 has none where processes share a file.
+void before_virtual(const Library& library, Id dataset) {
     for (const auto& file : adapter->files.all()) {
         if (file->parallel || file->unfilled->none()) continue;
         {
@@ -397,12 +398,31 @@ void before_virtual_write(const Library& library, Id dataset) {
     }
 }
 
-bool write_chunk(const Call& call) {
+bool write_chunk(const Call& call, Word& result) {
     const Library* library = library_of(call);
     if (library == nullptr) return false;
     const std::shared_ptr<File> file = file_of(*library, call, argument<Id>(call, 0));
-    if (file != nullptr) file->unfilled->write_chunk(*library, argument<Id>(call, 0), argument<const Size*>(call, 3));
-    return false;
+    if (file == nullptr) return false;
+    result = same(call);
+    if (static_cast<std::int32_t>(result) >= 0)
+        file->unfilled->write_chunk(*library, argument<Id>(call, 0), argument<const Size*>(call, 3));
+    return true;
+}
+
+bool changes_mode(const File& file) {
+    return file.parallel && file.wish().transfer != policy::Hdf5Transfer::as_program &&
+           file.library->H5Pget_dxpl_mpio != nullptr && file.library->H5Pset_dxpl_mpio != nullptr;
+}
+
+/// As the rule has it.
+Word move_under_rule(File& file, Move& move) {
+    const auto carry_out = [&] { return changes_mode(file) ? transfer(file, move) : move.go_on(); };
+    if (!file.wish().shapes_memory()) return carry_out();
+    FailedCall failed(*file.library);
+    const MemoryInFileShape memory(file, move);
+    const Word result = carry_out();
+    if (static_cast<std::int32_t>(result) < 0) failed.keep_errors();
+    return result;
 }
 
 /// H5Dwrite, H5Dread and their forms for several datasets, which all lie in one file.
@@ -412,21 +432,15 @@ bool carry_out_move(const Call& call, Word& result) {
     if (library == nullptr || move.parts.empty()) return false;
     for (const Part& part : move.parts) {
         if (move.writes && watched_datasets.load() > 0) learn_from(*library, call.library, part);
-        if (move.writes) before_virtual_write(*library, part.dataset);
+        before_virtual(*library, part.dataset);
     }
     const std::shared_ptr<File> file = file_of(*library, call, move.parts.front().dataset);
     if (file == nullptr) return false;
-    before_transfer(*file, move);
-    const bool changes_mode = file->parallel && file->wish().transfer != policy::Hdf5Transfer::as_program &&
-                              library->H5Pget_dxpl_mpio != nullptr && library->H5Pset_dxpl_mpio != nullptr;
-    if (!file->wish().shapes_memory()) {
-        if (changes_mode) result = transfer(*file, move);
-        return changes_mode;
-    }
-    FailedCall failed(*library);
-    const MemoryInFileShape memory(*file, move);
-    result = changes_mode ? transfer(*file, move) : move.go_on();
-    if (static_cast<std::int32_t>(result) < 0) failed.keep_errors();
+    before_read(*file, move);
+    const bool counts = move.writes && !file->unfilled->none();
+    if (!counts && !changes_mode(*file) && !file->wish().shapes_memory()) return false;
+    result = move_under_rule(*file, move);
+    after_write(*file, move, result);
     return true;
 }
 
@@ -439,7 +453,7 @@ bool of_open_file(const Call& call, Word& result) {
     if (symbol == "H5Dcreate2" || symbol == "H5Dcreate") return create(call, {1, 2, 3, 5}, result);
     if (symbol == "H5Dcreate1") return create(call, {1, 2, 3, 4}, result);
     if (symbol == "H5Dcreate_anon") return create(call, {-1, 1, 2, 3}, result);
-    if (symbol == "H5Dwrite_chunk") return write_chunk(call);
+    if (symbol == "H5Dwrite_chunk") return write_chunk(call, result);
     for (const std::string_view one : {"H5Dwrite", "H5Dread", "H5Dwrite_multi", "H5Dread_multi"})
         if (symbol == one) return carry_out_move(call, result);
     for (const std::string_view one : {"H5Fflush", "H5Dflush", "H5Oflush", "H5Ocopy", "H5Ldelete", "H5Ldelete_by_idx",

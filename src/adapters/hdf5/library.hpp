@@ -26,6 +26,7 @@ inline constexpr int selects_points = 1;      // H5S_SEL_POINTS
 inline constexpr int selects_blocks = 2;      // H5S_SEL_HYPERSLABS
 inline constexpr int selects_all = 3;         // H5S_SEL_ALL
 inline constexpr int class_string = 3;        // H5T_STRING
+inline constexpr int class_compound = 6;      // H5T_COMPOUND
 inline constexpr int class_reference = 7;     // H5T_REFERENCE
 inline constexpr int class_vlen = 9;          // H5T_VLEN
 inline constexpr int layout_contiguous = 1;   // H5D_CONTIGUOUS

@@ -33,6 +33,9 @@ std::string why_not_later(const Library& library, const NewDataset& dataset) {
     if (!library.is_known()) return "HDF5 " + library.version() + " may have ways to write that are not seen";
     if (dataset.name.empty()) return "it has no name";
     if (!is_plain(library, dataset.type)) return "its elements lie elsewhere";
+    // HDF5 reads an element, changes a member, and writes it back: the other members must have their values by then.
+    if (library.H5Tdetect_class(dataset.type, class_compound) != 0)
+        return "its elements have members, which may be written one by one";
     return "";
 }
 

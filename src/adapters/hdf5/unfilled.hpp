@@ -46,7 +46,7 @@ public:
     [[nodiscard]] bool none() const { return datasets_.empty(); }
     /// The program has made the dataset. All ranks make the same in the same order.
     void add(const Library& library, Id dataset, const NewDataset& about);
-    /// The program writes to a dataset, maybe one of these; `space` as in H5Dwrite.
+    /// The program has written to a dataset, maybe one of these; `space` as in H5Dwrite.
     void write(const Library& library, Id dataset, Id space);
     /// A chunk that begins there.
     void write_chunk(const Library& library, Id dataset, const Size* place);

@@ -592,6 +592,58 @@ static void shapes_apart(void) {
     H5Pclose(list);
 }
 
+/* Fill values that a write, or a read by way of another dataset, counts on: members that nobody has written stand beside
+ * one that somebody has, a write fails, and a virtual dataset lies in another file. */
+static void counted_on(void) {
+    struct {
+        int a, b;
+    } filling = {-1, -2}, seen[LENGTH];
+    const hid_t file = create_file(path), space = space_of(LENGTH), list = list_with_fill(-7, H5D_FILL_TIME_IFSET);
+    const hid_t pair = GOOD(H5Tcreate(H5T_COMPOUND, sizeof filling)),
+                member = GOOD(H5Tcreate(H5T_COMPOUND, sizeof(int)));
+    H5Tinsert(pair, "a", 0, H5T_NATIVE_INT);
+    H5Tinsert(pair, "b", sizeof(int), H5T_NATIVE_INT);
+    H5Tinsert(member, "b", 0, H5T_NATIVE_INT);
+    const hid_t pairs_list = GOOD(H5Pcreate(H5P_DATASET_CREATE)), words = H5Tcopy(H5T_C_S1);
+    H5Pset_fill_value(pairs_list, pair, &filling);
+    int values[LENGTH];
+    for (int i = 0; i < LENGTH; ++i) values[i] = i;
+    hid_t set = GOOD(H5Dcreate2(file, "pairs", pair, space, 0, pairs_list, 0));
+    // Not all elements: HDF5 itself fills nothing then, whichever members are written.
+    const hsize_t from = 0, half = LENGTH / 2;
+    const hid_t some = GOOD(H5Scopy(space));
+    H5Sselect_hyperslab(some, H5S_SELECT_SET, &from, NULL, &half, NULL);
+    GOOD(H5Dwrite(set, member, some, some, together_list, values));
+    H5Sclose(some);
+    meet();
+    GOOD(H5Dread(set, pair, H5S_ALL, H5S_ALL, together_list, seen));
+    say("pair: %d %d", seen[5].a, seen[5].b);
+    done_with(set);
+    set = GOOD(H5Dcreate2(file, "in-vain", H5T_NATIVE_INT, space, 0, list, 0));
+    say("write of words: %d", H5Dwrite(set, words, H5S_ALL, H5S_ALL, together_list, values) < 0);
+    done_with(set);
+    if (own) {
+        set = GOOD(H5Dcreate2(file, "far", H5T_NATIVE_INT, space, 0, list, 0));
+        const hid_t near = create_file(other), near_list = GOOD(H5Pcreate(H5P_DATASET_CREATE));
+        H5Pset_virtual(near_list, space, path, "far", space);
+        const hid_t near_set = GOOD(H5Dcreate2(near, "near", H5T_NATIVE_INT, space, 0, near_list, 0));
+        GOOD(H5Dread(near_set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, alone_list, values));
+        say("near: %d %d", values[0], values[LENGTH - 1]);
+        done_with(near_set);
+        H5Pclose(near_list);
+        GOOD(H5Fclose(near));
+        done_with(set);
+    }
+    H5Pclose(pairs_list);
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Tclose(pair);
+    H5Tclose(member);
+    H5Tclose(words);
+    GOOD(H5Fclose(file));
+    SHOW_FILE("in-vain");
+}
+
 static void failing(void) {
     const hid_t file = create_file(path);
     const hsize_t length = 4;
@@ -659,6 +711,7 @@ static const struct {
     {"written-in-pieces", written_in_pieces},
     {"written-as-chunks", written_as_chunks},
     {"shapes-apart", shapes_apart},
+    {"counted-on", counted_on},
     {"failing", failing},
 };
 

@@ -1,4 +1,4 @@
-"""Faults that were taken for others, or for none: seeks, streams without a buffer, O_SYNC, scratch files, broadcasts."""
+"""Faults that were taken for others, or for none: seeks, unbuffered streams, O_SYNC, scratch files, broadcasts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_writes_that_wait_for_the_disk_because_of_how_the_file_was_opened(size: 
 
 
 def test_what_all_read_in_a_row_takes_one_broadcast_and_not_one_for_each_read() -> None:
-    """10,000 reads of 512 B, one right after the other, by 4 ranks on one processor: two meetings of 4 turns of 10 ms."""
+    """10,000 reads of 512 B, one right after the other, by 4 ranks on one processor: 2 meetings of 4 turns of 10 ms."""
     builder = Builder()
     for rank in [builder.rank(number, 4) for number in range(4)]:
         for at in range(10_000):
@@ -113,8 +113,8 @@ def test_reading_on_one_rank_what_all_get_is_in_doubt(message: str, severity: st
     assert ("broadcast, as it is now" in finding.remedies[0].text) is (message == "MPI_Bcast")
 
 
-@pytest.mark.parametrize(("removed", "is_found"), [("at once", False), ("when the next is complete", True)])
-def test_scratch_files_are_no_files_of_a_rank_each(removed: str, is_found: bool) -> None:
+@pytest.mark.parametrize("is_found", [False, True], ids=["at once", "when the next one is complete"])
+def test_scratch_files_are_no_files_of_a_rank_each(is_found: bool) -> None:
     """Each of 2 ranks makes 100 files and removes each, before it makes the next one or after that."""
     builder = Builder()
     for number in range(2):

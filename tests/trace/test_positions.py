@@ -101,10 +101,10 @@ def test_an_open_tells_whether_writes_wait_for_the_disk(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.mkdir()
     flags = {"plain": 0, "sync": os.O_SYNC, "data": os.O_DSYNC}
-    lines = [f"os.close(os.open({str(tmp_path / name)!r}, os.O_CREAT | os.O_WRONLY | {of}))" for name, of in flags.items()]
-    traced = preloaded(trace, [sys.executable, "-S", "-c", "\n".join(["import os", *lines])])
+    lines = ["import os", f"new = os.O_CREAT | os.O_WRONLY; os.chdir({str(tmp_path)!r})"]
+    lines += [f"os.close(os.open({name!r}, new | {of}))" for name, of in flags.items()]
+    traced = preloaded(trace, [sys.executable, "-S", "-c", "\n".join(lines)])
     traced.expect()
-    opens = {
-        event.path.rsplit("/", 1)[1]: event.offset for event in traced.trace.under(tmp_path) if event.name.startswith("open")
-    }
+    calls = [event for event in traced.trace.under(tmp_path) if event.name.startswith("open")]
+    opens = {event.path.rsplit("/", 1)[1]: event.offset for event in calls}
     assert opens == {"plain": -1, "sync": -2, "data": -2}

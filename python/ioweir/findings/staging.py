@@ -92,7 +92,7 @@ def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
 
 
 def _broadcasts(run: Columns, unit: int) -> bool:
-    """Whether half or more of the time of a rank's messages is in MPI_Bcast, and none in a call that deals parts out."""
+    """Whether half or more of the time of a rank's messages is in MPI_Bcast, and none in calls that deal out parts."""
     waits = np.flatnonzero(run.waits.unit == unit)
     names = [run.names[of] for of in run.waits.function[waits]]
     spent = dict.fromkeys((_IO, _STRONG, _WEAK, _OTHER), 0)

@@ -160,7 +160,7 @@ def _storm(run: Columns) -> Iterator[Found]:
             Remedy(
                 "source",
                 "open a file once and keep it open; ask on one rank and broadcast; put many small files into one",
-            )
+            ),
         ],
         files=run.files_of(calls),
     )
@@ -172,8 +172,8 @@ OWN = Rule(
     layer="POSIX",
     order=54,
     definition="At least as many files as ranks, each written by one rank, whose opening and closing costs 1 % "
-    "of the run. Files that ioweir itself makes for a plan (logs, containers) are none of the program's. Nor are scratch "
-    "files counted, which their rank removes before it opens its next file.",
+    "of the run. Files that ioweir itself makes for a plan (logs, containers) are none of the program's. Nor are "
+    "scratch files counted, which their rank removes before it opens its next file.",
     source="Carns et al. 2009 (small-file access); Bent et al. 2009 (PLFS: N-N against N-1); Frings et al. 2009 "
     "(SIONlib)",
     thresholds=(
@@ -200,7 +200,8 @@ STORM = Rule(
     layer="POSIX",
     order=56,
     definition="At least 64 opens, closes and questions of a rank, half as many as reads and writes or more, "
-    "that cost 1 % of the run. Seeks are no questions. Collective opens and closes count where a rank opens the same file 4 times or more.",
+    "that cost 1 % of the run. Seeks are no questions. Collective opens and closes count where a rank opens the same "
+    "file 4 times or more.",
     source="NASA, Lustre Best Practices (avoid repetitive open, close and stat)",
     thresholds=(
         MANY_WHY,

@@ -77,9 +77,7 @@ def _find(run: Columns) -> Iterator[Found]:
 
 def _words(op: str, flushed: bool, sought: bool, each: bool) -> tuple[str, list[Remedy]]:
     """Why it takes so long, and what helps."""
-    bulk = Remedy(
-        "source", f"{op} binary data with {op}(), MPI-IO or HDF5; else enlarge the buffer (setvbuf, 1 MiB)"
-    )
+    bulk = Remedy("source", f"{op} binary data with {op}(), MPI-IO or HDF5; else enlarge the buffer (setvbuf, 1 MiB)")
     remedies = [
         *([Remedy("source", "leave out fflush: the close flushes")] if flushed else []),
         *([Remedy("source", _IN_ORDER[op])] if sought else []),
@@ -95,7 +93,7 @@ def _words(op: str, flushed: bool, sought: bool, each: bool) -> tuple[str, list[
         return (
             "The calls themselves take the time, each as long as the other: each is a request of its own where the "
             "stream has no buffer or a small one (setvbuf), or formats its numbers."
-        ), [Remedy("source", "leave the stream its buffer (no setvbuf with _IONBF), and move more with each call"), bulk]
+        ), [Remedy("source", "leave the stream its buffer (no setvbuf with _IONBF), and move more at a time"), bulk]
     return (
         "Bulk data moves through C's FILE streams: everything is copied once more, text is formatted "
         "number by number, and requests reach the storage in 4 KiB pieces."

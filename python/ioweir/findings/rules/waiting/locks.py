@@ -62,8 +62,8 @@ def _wait(run: Columns) -> Iterator[Found]:
         else [
             Remedy(
                 "source",
-                "gather lines or records in each rank, and lock once for many of them; or give each rank a file or a part "
-                "of the file of its own, and no lock"
+                "gather lines or records in each rank, and lock once for many of them; or give each rank a part of the "
+                "file of its own, or a file, and no lock"
                 if whole
                 else "lock only the bytes that are written, or give each rank a part of its own and no lock",
             )

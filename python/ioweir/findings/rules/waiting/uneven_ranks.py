@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _WAITED = 0.25
 _SAME_FOR_ALL = (
-    "what is read goes to all ranks with MPI_Bcast. If each of them needs all of it, this is as it should be: the trace "
-    "does not tell"
+    "what is read goes to all ranks with MPI_Bcast. If each of them needs all of it, this is as it should be: the "
+    "trace does not tell"
 )
 
 
@@ -86,8 +86,8 @@ def _one(run: Columns) -> Iterator[Found]:
             remedies=[
                 Remedy(
                     "source",
-                    "where each rank needs a part only, let it read this part: MPI_File_read_at_all, or parallel HDF5 or "
-                    "PnetCDF; what all ranks need is best read by one and broadcast, as it is now"
+                    "where each rank needs a part only, let it read this part: MPI_File_read_at_all, or parallel HDF5 "
+                    "or PnetCDF; what all ranks need is best read by one and broadcast, as it is now"
                     if waits.broadcast
                     else f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF",
                 )
@@ -226,8 +226,8 @@ ONE = Rule(
         Threshold(
             "broadcast",
             "half of the messages' time in MPI_Bcast, none in sends and scatters",
-            "what is read goes to all ranks, which may need all of it (same-read-by-all advises that): the finding is in "
-            "doubt, and of low severity",
+            "what is read goes to all ranks, which may need all of it (same-read-by-all advises that): the finding is "
+            "in doubt, and of low severity",
         ),
         Threshold(
             "waited for",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from forked import completed
 from ioweir.base.spec_names import LAYERS
 from ioweir.findings import ranking
 from traces import Builder, Call
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ioweir.findings.model import Finding
 
 MIB = 1 << 20
@@ -141,3 +146,21 @@ def test_a_lock_of_a_whole_file_is_none_of_parts(locked: int, words: str) -> Non
     finding = found(builder)["lock-wait"]
     assert words in finding.cause
     assert ("median bytes locked" in figures(finding)) is (locked > 0)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_findings_of_a_trace_that_is_not_whole_say_so(tmp_path: Path, lost: bool) -> None:
+    """Two ranks on two nodes, of which one node's file may be lost: "nothing to gain" is of the other only."""
+    builder = Builder()
+    for number in range(2):
+        rank = builder.rank(number, 2, host=f"n{number}")
+        builder.add(Call(rank, "pwrite", 1, 1.1, "/out", MIB, offset=number * MIB))
+    builder.write(tmp_path)
+    if lost:
+        (tmp_path / "node-n1.iowt").unlink()
+    command = [sys.executable, "-m", "ioweir", "findings", tmp_path]
+    text, rows = completed(command), completed([*command, "--json"])
+    assert [row["code"] for row in json.loads(rows.stdout)] == []
+    for said in (text.stdout, rows.stderr):
+        assert ("PARTIAL" in said) is lost
+        assert ("left no trace: rank 1 of 2" in said) is lost

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from forked import completed
 from ioweir.base.spec_names import LAYERS
+from ioweir.findings import counted as counters
 from ioweir.findings import ranking
+from ioweir.trace.counted import Counted, Counts
 from traces import Builder, Call
 
 if TYPE_CHECKING:
@@ -44,6 +46,15 @@ def test_seeks_before_small_writes_cost_as_they_do_and_ask_no_metadata_server() 
     assert set(findings) == {"small-requests"}
     assert findings["small-requests"].seconds == pytest.approx(30)
     assert figures(findings["small-requests"])["seeks right before them"] == 100
+
+
+@pytest.mark.parametrize(("op", "is_storm"), [("seek", False), ("open", True)])
+def test_seeks_that_a_log_has_counted_are_no_storm(op: str, is_storm: bool) -> None:
+    """1,000 of them, as many as writes, and 20 s for all that is no data."""
+    asked = (Counts("POSIX", op, 0, 0, calls=1000), Counts("POSIX", "meta", 0, 0, calls=1, time_s=20))
+    made = Counted("Darshan", "log", 1, ("/out",), (*asked, Counts("POSIX", "write", 0, 0, calls=1000, bytes=80_000)))
+    codes = [one.code for one in counters.find(made, WALL_S).findings]
+    assert ("metadata-storm" in codes) is is_storm
 
 
 @pytest.mark.parametrize("op", ["fwrite", "fread"])
@@ -158,7 +169,7 @@ def test_findings_of_a_trace_that_is_not_whole_say_so(tmp_path: Path, lost: bool
     builder.write(tmp_path)
     if lost:
         (tmp_path / "node-n1.iowt").unlink()
-    command = [sys.executable, "-m", "ioweir", "findings", tmp_path]
+    command = [sys.executable, "-m", "ioweir", "findings", str(tmp_path)]
     text, rows = completed(command), completed([*command, "--json"])
     assert [row["code"] for row in json.loads(rows.stdout)] == []
     for said in (text.stdout, rows.stderr):

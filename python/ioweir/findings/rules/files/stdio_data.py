@@ -54,7 +54,7 @@ def _find(run: Columns) -> Iterator[Found]:
         for mask, done in ((flushes, "flushed"), (seeks, "sent to another place (fseek)"))
         if mask.any()
     )
-    cause, remedies = _words(op, flushes.any(), seeks.any(), little and each)
+    cause, remedies = _words(op, bool(flushes.any()), bool(seeks.any()), bool(little and each))
     yield Found(
         calls=calls,
         seconds=price.seconds,

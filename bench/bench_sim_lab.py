@@ -79,6 +79,7 @@ class Row:
     low: float
     high: float
     measured: list[float] = field(default_factory=list)
+    ranks: int = RANKS
 
 
 def strategies(directories: list[Path]) -> list[Strategy]:
@@ -105,7 +106,9 @@ def rule(strategy: Strategy, match: str) -> str:
     return f'[[file]]\nmatch = "{match}"\n{strategy.rule}'
 
 
-def run(made: lab.Lab, scratch: Path, mpi: str, kernel: tuple[str, ...], repeats: int) -> dict[str, list[float]]:
+def run(
+    made: lab.Lab, scratch: Path, mpi: str, kernel: tuple[str, ...], repeats: int, ranks: int = RANKS
+) -> dict[str, list[float]]:
     """Seconds of each strategy, written to fsync; the strategies take turns."""
     directories = [made.target(number) for number in range(len(made.rates))]
     chosen = strategies(directories)
@@ -115,7 +118,7 @@ def run(made: lab.Lab, scratch: Path, mpi: str, kernel: tuple[str, ...], repeats
     modes = ",".join(f"mpiio:{one.name}.data" for one in chosen)
     runner = kernel_command.runner(mpi)
     command = [
-        f"mpirun.{mpi}", "-n", str(RANKS), str(runner), *kernel, "--directory", str(directories[0]), "--mode", modes,
+        f"mpirun.{mpi}", "-n", str(ranks), str(runner), *kernel, "--directory", str(directories[0]), "--mode", modes,
         "--sync", "1", "--warm-up", "1", "--repeats", str(repeats), "--salt", "3",
     ]  # fmt: skip
     traced = launch.Traced(trace, plan, "mpiio")

@@ -26,6 +26,9 @@ writers = "auto"
 match = "*.pointer"
 writers = "auto"
 [[file]]
+match = "*.mixed"
+writers = "auto"
+[[file]]
 match = "*.one"
 writers = "auto"
 [[file]]
@@ -189,6 +192,33 @@ TEST_F(TurnsTest, KeepThePointerWhoeverMovesIt) {
     EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
     expect_most_by_library();
     expect_all(path);
+}
+
+// PnetCDF makes such calls, for ranks that have nothing to write.
+TEST_F(TurnsTest, AreTheSameOnAllRanksWhereSomeGiveNoOffsets) {
+    const std::string path = world->path("file.mixed");
+    MPI_File file = open(world->engine, path);
+    world->backend.slow_down("file.mixed", slow_ns);
+    const int writer = world->ranks / 2;
+    for (int call = 0; call < calls; ++call) {
+        const std::vector<unsigned char> mine(block, byte_of(world->rank, call));
+        const int result = world->rank == (call < calls / 2 ? writer : 0)
+                               ? world->hooks.File_write_at_all(file, MPI_Offset{block} * call, mine.data(), block,
+                                                                MPI_BYTE, MPI_STATUS_IGNORE)
+                               : world->hooks.File_write_all(file, nullptr, 0, MPI_BYTE, MPI_STATUS_IGNORE);
+        EXPECT_EQ(result, MPI_SUCCESS);
+    }
+    EXPECT_EQ(world->hooks.File_close(&file), MPI_SUCCESS);
+    expect_most_by_library();
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const std::vector<unsigned char> found = contents(path);
+    ASSERT_EQ(found.size(), static_cast<std::size_t>(calls * block));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const int call = static_cast<int>(i) / block;
+        ASSERT_EQ(found[i], byte_of(call < calls / 2 ? writer : 0, call)) << "byte " << i;
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    remove(path);
 }
 
 // Only the ranks together can tell.

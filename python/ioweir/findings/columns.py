@@ -285,12 +285,15 @@ class Columns:
 
     def is_op(self, *ops: str) -> Mask:
         """Calls of some operations."""
-        return np.isin(self.op, [OPS.index(op) for op in ops])
+        chosen = np.zeros(len(self), dtype=bool)
+        for op in ops:
+            chosen |= self.op == OPS.index(op)
+        return chosen
 
     def named(self, *beginnings: str) -> Mask:
         """Calls of functions whose names begin so."""
-        ids = [at for at, name in enumerate(self.names) if name.startswith(beginnings)]
-        return np.isin(self.function, ids)
+        chosen: Mask = np.array([name.startswith(beginnings) for name in self.names], dtype=bool)[self.function]
+        return chosen
 
     @cached_property
     def storage(self) -> Mask:
@@ -330,15 +333,17 @@ class Columns:
 
         Example: of MPI_File_sync and the fsync beneath it MPI_File_sync; of an fsync in MPI_File_close the fsync.
         """
-        beneath = np.zeros(len(self), dtype=bool)
-        here = self.parent.copy()
+        calls = np.flatnonzero(mask)
+        here = self.parent[calls]
+        topmost: Mask = mask.copy()
         for _ in range(_DEEPEST):
             going = np.flatnonzero(here >= 0)
             if not going.size:
                 break
-            beneath[going[mask[here[going]]]] = True
-            here[going] = self.parent[here[going]]
-        return mask & ~beneath
+            calls, here = calls[going], here[going]
+            topmost[calls[mask[here]]] = False
+            here = self.parent[here]
+        return topmost
 
     def roots_of(self, mask: Mask) -> Mask:
         """The outermost calls around the calls of a mask."""
@@ -392,7 +397,7 @@ class Columns:
         if not chosen.size:
             return Price(0.0, [], by_unit)
         phases = self.phase[chosen]
-        until = self._until(mask)[chosen]
+        until = self._until(mask, chosen)
         since = self.arrival[chosen] - self._pause_before[chosen] * (self._pause_before[chosen] <= pause_ns)
         group, busy = union(phases * self.units + self.unit[chosen], since, until)
         phase, unit = group // self.units, group % self.units
@@ -403,15 +408,19 @@ class Columns:
         ranked = [int(at) for at in np.argsort(-by_unit, kind="stable") if by_unit[at] > 0]
         return Price(min(float(busy[worst].sum()) / 1e9, self.wall_s), ranked, by_unit)
 
-    def _until(self, mask: Mask) -> Numbers:
-        """The calls' ends; of calls one right after the other, the next one's beginning: making calls costs, too."""
-        following = self._following
-        at = np.flatnonzero(mask & (following >= 0))
+    def _until(self, mask: Mask, chosen: Numbers) -> Numbers:
+        """Ends of a mask's calls; of calls one right behind the other, the next one's beginning: calling costs, too.
+
+        `chosen`: where the mask holds.
+        """
+        until: Numbers = self.end[chosen]
+        following = self._following[chosen]
+        at = np.flatnonzero(following >= 0)
         at = at[mask[following[at]]]
-        until: Numbers = self.end.copy()
-        pause = self.start[following[at]] - self.end[at]
-        close = (pause > 0) & (pause <= _PAUSE_NS) & (self.arrival_shift[following[at]] == 0)
-        until[at[close]] = self.start[following[at[close]]]
+        after = following[at]
+        pause = self.start[after] - until[at]
+        close = (pause > 0) & (pause <= _PAUSE_NS) & (self.arrival_shift[after] == 0)
+        until[at[close]] = self.start[after[close]]
         return until
 
     @cached_property
@@ -519,7 +528,12 @@ class Columns:
 
     def ranks_of(self, mask: Mask) -> list[int]:
         """The ranks that made the calls."""
-        return self.ranks([int(unit) for unit in np.unique(self.unit[mask])])
+        return self.ranks([int(unit) for unit in self.units_of(mask)])
+
+    def units_of(self, mask: Mask) -> Numbers:
+        """Who made the calls, rising."""
+        made: Numbers = np.flatnonzero(np.bincount(self.unit[mask]))
+        return made
 
     def files_of(self, mask: Mask, most: int = 20) -> list[str]:
         """The files of the calls, most time first."""

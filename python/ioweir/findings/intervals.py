@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,10 +15,29 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 
+MOST_KEY: Final = 1 << 62
+"""Two numbers in one must stay below it."""
+_SPREAD: Final = 8
+"""Numbers up to so many times as many as there are have a table of their own rather than being sorted."""
+
+
+def numbered(values: Numbers) -> tuple[Numbers, Numbers]:
+    """Which numbers occur, rising, and of each value the place of its number there. None is below 0.
+
+    Example: of 7, 3, 7: (3, 7) and 1, 0, 1.
+    """
+    most = int(values.max()) + 1 if values.size else 0
+    if most > _SPREAD * values.size:
+        names, places = np.unique(values, return_inverse=True)
+        return names, places.reshape(-1)
+    occurs = np.zeros(most, dtype=bool)
+    occurs[values] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+
+
 def union(group: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
     """Of each group the length of the union of its intervals. Groups that occur, and lengths."""
-    names, dense = np.unique(group, return_inverse=True)
-    dense = dense.reshape(-1)
+    names, dense = numbered(group)
     origin = int(start.min())
     span = int(end.max()) - origin + 1
     shift = max(0, (span * names.size).bit_length() - 62)  # coarser, rather than to overflow

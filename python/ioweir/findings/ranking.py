@@ -20,6 +20,7 @@ from ioweir.findings.table import RULES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ioweir.findings.columns import Mask
     from ioweir.findings.rule import Found, Rule
     from ioweir.trace.counted import Counted
     from ioweir.trace.reader import Trace
@@ -92,11 +93,11 @@ def _lacking(rule: Rule, run: Columns) -> list[str]:
 def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     """Leaders in the order of their rules take what shares its seconds with them."""
     leaders: list[tuple[Rule, Found, list[tuple[Rule, Found]]]] = []
+    withins: list[Mask] = []
     for rule, one in sorted(found, key=_leads):
-        for above, leader, followers in leaders:
-            within = run.roots_of(leader.calls)[run.root]
-            same = run.seconds(one.calls & within) >= SAME * run.seconds(one.calls)
-            same = same and not one.apart and not leader.apart
+        whole = run.seconds(one.calls) if leaders else 0.0
+        for (above, leader, followers), within in zip(leaders, withins, strict=True):
+            same = not one.apart and not leader.apart and run.seconds(one.calls & within) >= SAME * whole
             follows = above.code in rule.follows and not set(leader.files).isdisjoint(one.files)
             # What a leader explains a small part of stays a finding of its own.
             if follows or (same and leader.seconds >= SAME * one.seconds):
@@ -104,6 +105,7 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
                 break
         else:
             leaders.append((rule, one, []))
+            withins.append(run.roots_of(one.calls)[run.root])
     return [_finding(run, *leader) for leader in leaders]
 
 

@@ -207,9 +207,9 @@ int transfer_in_turns(Engine& engine, Handle& handle, Call call, FunctionRef<int
     }
     // All ranks alike.
     if (handle.library_atomic || !handle.view_refusal.empty()) return transfer(engine, handle, call, same, independent);
-    const std::size_t kind = kind_of(call);
-    Choice& choice = handle.choices->together[size_class(handle.view_piece_bytes)][kind - 4];
-    Weighed& weighed = handle.weighed[kind];
+    const bool writes = call.direction == Direction::write;
+    Choice& choice = handle.choices->together[size_class(handle.view_piece_bytes)][writes ? 1 : 0];
+    Weighed& weighed = handle.weighed[kind_of(call)];
     weighed.choice = &choice;
     switch (next_turn(engine, handle, choice, true)) {
         case Turn::engine:

@@ -52,8 +52,9 @@ struct Choices {
     const bool acts;  ///< calls are left to who is faster; else they are the engine's, and only looked at
     const std::size_t most_own;
 
-    /// By the size of what lies together in the ranks' views, then by kind of call (CallKind).
-    std::array<std::array<Choice, 4>, sizes> together;
+    /// By the size of what lies together in the ranks' views, then reading and writing. Not by the function: in one call some ranks may
+    /// give offsets and others not. PnetCDF's ranks that have nothing to write call MPI_File_write_all where the others call MPI_File_write_at_all.
+    std::array<std::array<Choice, 2>, sizes> together;
     struct Own {
         std::uint32_t key = 0;
         Choice choice;

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.findings.intervals import numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -37,8 +38,7 @@ def interleaved(run: Columns, calls: Mask) -> Mask:
     result = np.zeros(len(run), dtype=bool)
     if not chosen.size:
         return result
-    pair, at = np.unique(run.file[chosen] * run.units + run.unit[chosen], return_inverse=True)
-    at = at.reshape(-1)
+    pair, at = numbered(run.file[chosen] * run.units + run.unit[chosen])
     begin = np.full(pair.size, np.iinfo(np.int64).max)
     stop = np.zeros(pair.size, dtype=np.int64)
     np.minimum.at(begin, at, run.position[chosen])
@@ -46,8 +46,9 @@ def interleaved(run: Columns, calls: Mask) -> Mask:
     order = np.lexsort((begin, pair // run.units))
     file = (pair // run.units)[order]
     crossing = (file[1:] == file[:-1]) & (begin[order][1:] < stop[order][:-1])
-    shared = np.unique(file[1:][crossing])
-    result[chosen] = np.isin(run.file[chosen], shared)
+    shared = np.zeros(len(run.files), dtype=bool)
+    shared[file[1:][crossing]] = True
+    result[chosen] = shared[run.file[chosen]]
     return result
 
 
@@ -79,7 +80,7 @@ def _find(run: Columns) -> Iterator[Found]:
             evidence=[
                 counted(f"independent MPI-IO {op}s on shared files", calls),
                 counted(f"POSIX {op}s that they made", inner),
-                Evidence("ranks that do so", float(np.unique(run.unit[calls]).size), "ranks"),
+                Evidence("ranks that do so", float(run.units_of(calls).size), "ranks"),
             ],
             remedies=[
                 Remedy("source", f"call the collective function (MPI_File_{op}_at_all; HDF5: H5FD_MPIO_COLLECTIVE)"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioweir.base.units import size
+from ioweir.findings.intervals import numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, ROUND, STRIPE, VANISH, from_memory, passing
@@ -45,8 +46,7 @@ def _again(run: Columns) -> Iterator[Found]:
     if not reads.any():
         return
     at = np.flatnonzero(reads)
-    pairs, dense = np.unique(run.unit[at] * len(run.files) + run.file[at], return_inverse=True)
-    dense = dense.reshape(-1)
+    pairs, dense = numbered(run.unit[at] * len(run.files) + run.file[at])
     begin, moved = run.position[at], run.bytes[at]
     total = np.bincount(dense, moved, minlength=pairs.size)
     distinct = _distinct(dense, begin, begin + moved, pairs.size)
@@ -101,13 +101,11 @@ def _by_all(run: Columns) -> Iterator[Found]:
     at = np.flatnonzero(reads)
     place = np.maximum(run.position[at], 0)
     moved = run.bytes[at]
-    pairs, dense = np.unique(run.file[at] * run.units + run.unit[at], return_inverse=True)
-    dense = dense.reshape(-1)
+    pairs, dense = numbered(run.file[at] * run.units + run.unit[at])
     stdio = run.is_layer("STDIO")[at]
     place = np.where(stdio, _running(dense, moved), place)
     own = _distinct(dense, place, place + moved, pairs.size)
-    files, of_pair = np.unique(pairs // run.units, return_inverse=True)
-    of_pair = of_pair.reshape(-1)
+    files, of_pair = numbered(pairs // run.units)
     readers = np.bincount(of_pair)
     all_own = np.bincount(of_pair, own)
     together = _distinct(of_pair[dense], place, place + moved, files.size)

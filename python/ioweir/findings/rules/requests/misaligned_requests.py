@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.findings.intervals import MOST_KEY, numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -40,9 +41,11 @@ def _excess(run: Columns, calls: Mask) -> float:
     two = last > first
     block, whose = np.r_[first, last[two]], np.r_[at, at[two]]
     kind = 2 * run.file[whose] + np.r_[unit, unit[two]] // STRIPE
-    _, place = np.unique(np.stack([kind, block]), axis=1, return_inverse=True)
-    place = place.reshape(-1)
-    sharers = np.bincount(np.unique(place * run.units + run.unit[whose]) // run.units)
+    if (int(kind.max()) + 1) * (int(block.max()) + 1) >= MOST_KEY:
+        _, block = numbered(block)
+    _, place = numbered(kind * (int(block.max()) + 1) + block)
+    pairs, _ = numbered(place * run.units + run.unit[whose])
+    sharers = np.bincount(pairs // run.units)
     return float((1 - 1 / sharers[place]).sum() / (last - first + 1).sum())
 
 
@@ -51,7 +54,7 @@ def _find(run: Columns) -> Iterator[Found]:
     if not calls.any():
         return
     shared = np.zeros(len(run.files), dtype=bool)
-    pairs = np.unique(run.file[calls] * run.units + run.unit[calls])
+    pairs, _ = numbered(run.file[calls] * run.units + run.unit[calls])
     files, writers = np.unique(pairs // run.units, return_counts=True)
     shared[files[writers > 1]] = True
     calls &= shared[run.file]

@@ -32,7 +32,7 @@ def _count(run: Columns) -> Iterator[Found]:
     hosts = len(set(nodes.values()))
     for op in ("write", "read"):
         calls = _at_storage(run, op)
-        writers = np.unique(run.unit[calls])
+        writers = run.units_of(calls)
         if not writers.size or run.unit_count < 2 * writers.size:
             continue
         used = len({nodes.get(int(unit), "") for unit in writers})

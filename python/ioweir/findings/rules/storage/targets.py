@@ -150,7 +150,7 @@ def _contention(run: Columns) -> Iterator[Found]:
         mask = np.zeros(len(run), dtype=bool)
         mask[calls[slow]] = True
         lost = run.seconds(mask)
-        if not run.worth(lost) or np.unique(run.unit[mask]).size < 2:
+        if not run.worth(lost) or run.units_of(mask).size < 2:
             continue
         yield Found(
             calls=run.roots_of(mask),

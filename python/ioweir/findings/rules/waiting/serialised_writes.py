@@ -29,7 +29,7 @@ def _find(run: Columns) -> Iterator[Found]:
         ordered = run.named("MPI_File_write_ordered", "MPI_File_read_ordered")
         alone = (run.mpi < 0) | ~run.collective[run.mpi] | ordered[run.mpi]
         calls = run.topmost((run.storage | (run.stdio_data & run.outermost)) & run.is_op(op)) & alone
-        if np.unique(run.unit[calls]).size < max(2, 0.5 * run.unit_count):
+        if run.units_of(calls).size < max(2, 0.5 * run.unit_count):
             continue
         yield from _turns(run, calls, op)
 

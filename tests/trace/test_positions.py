@@ -5,6 +5,8 @@ programs/positions.c knows where its calls were by means of its own: it asks the
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -92,3 +94,17 @@ def test_other_processes_make_offsets_unknown(tmp_path: Path) -> None:
         "borrowed": [0, -1],
         "afterwards": [0],
     }
+
+
+def test_an_open_tells_whether_writes_wait_for_the_disk(tmp_path: Path) -> None:
+    """Of O_SYNC, which has O_DSYNC's bit, and O_DSYNC the event's offset is -2."""
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    flags = {"plain": 0, "sync": os.O_SYNC, "data": os.O_DSYNC}
+    lines = ["import os", f"new = os.O_CREAT | os.O_WRONLY; os.chdir({str(tmp_path)!r})"]
+    lines += [f"os.close(os.open({name!r}, new | {of}))" for name, of in flags.items()]
+    traced = preloaded(trace, [sys.executable, "-S", "-c", "\n".join(lines)])
+    traced.expect()
+    calls = [event for event in traced.trace.under(tmp_path) if event.name.startswith("open")]
+    opens = {event.path.rsplit("/", 1)[1]: event.offset for event in calls}
+    assert opens == {"plain": -1, "sync": -2, "data": -2}

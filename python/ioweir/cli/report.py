@@ -79,6 +79,8 @@ def findings(
     if directory is None:
         raise IoweirError("findings needs a trace: ioweir findings DIR (or --explain CODE)", EXIT_USAGE)
     from ioweir.report import figures  # noqa: PLC0415
+    from ioweir.report.completeness import partial_reasons  # noqa: PLC0415
+    from ioweir.trace.attribute import attribute_processes  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
     trace = load(directory, sums_of_many=not events)
@@ -86,7 +88,10 @@ def findings(
     if plan is not None:
         plain_text.print_lines(text.plan_of(found, plan).splitlines())
     else:
-        print_result(as_json, found.findings, lambda: text.full(found, str(directory)))
+        lacking = text.lacking(partial_reasons(trace, attribute_processes(trace.processes)))
+        print_result(as_json, found.findings, lambda: [*text.full(found, str(directory)), *lacking])
+        if as_json and lacking:
+            print("\n".join(plain_text.line(one) for one in lacking), file=sys.stderr)
     _fail_if(trace.unreadable)
 
 

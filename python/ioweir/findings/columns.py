@@ -48,6 +48,8 @@ _DEEPEST: Final = 16
 _PAUSE_NS: Final = 5_000
 """A pause between two calls that is no longer belongs to them: a system call alone takes as long, and programs that
 compute between calls take more."""
+_OPENED_TO_SYNC: Final = -2
+"""Offset of an open with O_SYNC or O_DSYNC (spec/records.toml)."""
 LARGE: Final = 1 << 20
 """Calls of so many bytes show what the storage can do."""
 
@@ -299,6 +301,13 @@ class Columns:
         return self.is_layer(POSIX) & self.is_op(*DATA_OPS) & (self.bytes > 0)
 
     @cached_property
+    def synced(self) -> Mask:
+        """Of these, writes that wait for the disk: to files that their rank has opened with O_SYNC or O_DSYNC."""
+        opens = self.is_layer(POSIX) & self.is_op("open") & ~self.failed & (self.offset == _OPENED_TO_SYNC)
+        pair = self.file * self.units + self.unit
+        return self.storage & self.is_op("write") & np.isin(pair, np.unique(pair[opens]))
+
+    @cached_property
     def engine(self) -> Mask:
         """Calls that a plan makes, and not the program."""
         chosen: Mask = self.origin == _ENGINE
@@ -341,6 +350,14 @@ class Columns:
         roots = np.zeros(len(self), dtype=bool)
         roots[self.root[mask]] = True
         return roots
+
+    def before(self, first: Mask, then: Mask) -> Mask:
+        """Of outermost calls those right behind which the thread makes one of `then` on the same file."""
+        at = np.flatnonzero(first & (self._following >= 0))
+        following = self._following[at]
+        result = np.zeros(len(self), dtype=bool)
+        result[at[then[following] & (self.file[at] == self.file[following])]] = True
+        return result
 
     def above(self, mask: Mask) -> Mask:
         """The MPI-IO calls around the calls of a mask."""

@@ -391,8 +391,8 @@ def _metadata(run: _Run) -> Iterator[_Found]:
     rows = [row for row in made if row.op == "meta" and row.time_s <= _ANSWER_S * number[row.layer, row.file, row.rank]]
     asked: dict[int, int] = defaultdict(int)
     for row in made:
-        asked[row.rank] += row.calls
-    calls = sum(row.calls for row in made)
+        asked[row.rank] += row.calls * (row.op != "seek")
+    calls = sum(row.calls for row in made if row.op != "seek")
     data = sum(
         row.calls for layer in ("POSIX", "STDIO") for op in DATA_OPS for row in run.by_op[layer, op] if row.outermost
     )
@@ -434,14 +434,14 @@ def _metadata(run: _Run) -> Iterator[_Found]:
             "Opening and asking about files, over and over",
             "POSIX",
             spent,
-            f"{calls:,} calls that open, seek in or ask about files",
+            f"{calls:,} calls that open or ask about files",
             "The program opens, closes or looks at files over and over. Each call is a question to the file "
             "system's metadata "
             "server, which all jobs share.",
             files,
             ranks,
             [
-                Evidence("opens, seeks and questions", float(calls), "calls"),
+                Evidence("opens and questions", float(calls), "calls"),
                 Evidence("of these opens", float(opens), "calls"),
             ],
             [

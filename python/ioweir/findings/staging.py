@@ -31,6 +31,7 @@ else:
 
 COLLECTS: Final = ("MPI_Recv", "MPI_Mrecv", "MPI_Probe", "MPI_Mprobe", "MPI_Gather", "MPI_Gatherv")
 PASSES: Final = ("MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend", "MPI_Scatter", "MPI_Scatterv", "MPI_Bcast")
+_BROADCAST: Final = "MPI_Bcast"
 EITHER: Final = ("MPI_Wait", "MPI_Win_", "MPI_Allgather", "MPI_Reduce", "MPI_Sendrecv")
 """They may move this data, or be the program's own communication: beside I/O they count, in a row of messages not."""
 COPIES: Final = 3
@@ -49,6 +50,8 @@ class Staging:
     """While the rank collects, packs, passes on, or opens and closes: not in its calls that move data or sync."""
     whole: float
     """These calls included."""
+    broadcast: bool = False
+    """Most of the time of the rank's own messages is in MPI_Bcast: all ranks get the same."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,21 @@ def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
     whole = float((of_stretches(stop) - of_stretches(begin)).sum())
     inside = float((of_calls(stop) - of_calls(begin)).sum())
     others = 1e9 * (run.unit_count - 1)
-    return Staging(max(whole - inside, 0.0) / others, whole / others)
+    return Staging(max(whole - inside, 0.0) / others, whole / others, op == "read" and _broadcasts(run, unit))
+
+
+def _broadcasts(run: Columns, unit: int) -> bool:
+    """Whether half or more of the time of a rank's messages is in MPI_Bcast, and none in calls that deal out parts."""
+    waits = np.flatnonzero(run.waits.unit == unit)
+    names = [run.names[of] for of in run.waits.function[waits]]
+    spent = dict.fromkeys((_IO, _STRONG, _WEAK, _OTHER), 0)
+    together = 0
+    for name, took in zip(names, (run.waits.end - run.waits.start)[waits].tolist(), strict=True):
+        if name == _BROADCAST:
+            together += took
+        else:
+            spent[_kind(name, PASSES)] += took
+    return together > 0 and not spent[_STRONG] and together >= spent[_WEAK]
 
 
 def _other_waits(run: Columns, unit: int) -> tuple[Numbers, Numbers]:

@@ -65,6 +65,13 @@ def nothing(found: Findings) -> str:
     )
 
 
+def lacking(reasons: Sequence[str]) -> list[str]:
+    """That a trace is not whole, and why: calls that were not recorded are in no finding, nor in "nothing to gain"."""
+    if not reasons:
+        return []
+    return ["PARTIAL: this is of what was recorded only, because:", *(f"  - {reason}" for reason in reasons)]
+
+
 def short(found: Findings, directory: str, program: str = "CMD") -> list[str]:
     """The most expensive findings in at most 20 lines, and the command for the first remedy."""
     if not found.findings:

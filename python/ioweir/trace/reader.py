@@ -77,7 +77,7 @@ class Events:
     offset: Times
     """The call's own offset argument (of MPI calls: in etypes), -1 where it has none.
 
-    Of MPI_File_seek the place after it.
+    Of MPI_File_seek the place after it; of an open with O_SYNC or O_DSYNC -2.
     """
     bytes: Times
     """Bytes moved, of locks their length; 0 of a failed call."""

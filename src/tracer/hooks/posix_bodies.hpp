@@ -166,6 +166,9 @@ off_t traced_seek(Function function, Call&& call, int fd, off_t distance, int wh
     return place;
 }
 
+/// Offset of the event of an open with O_SYNC or O_DSYNC (spec/records.toml).
+inline constexpr std::int64_t opened_to_sync = -2;
+
 /// After an open: names the file and records the event, if it is a regular file or failed. Takes no part in timing.
 void record_open(Function function, int directory, const char* path, int flags, int result, std::uint64_t start,
                  std::uint64_t stop);

@@ -37,7 +37,9 @@ void record_open(Function function, int directory, const char* path, int flags, 
     Context context = context_of(stream, __builtin_frame_address(0));
     if (process_tracer.mpi_is_starting && context.origin == format::Origin::application)
         context.origin = format::Origin::mpi_library;
-    record_event(process_tracer, stream, function, context, next_sequence(stream), file, start, stop, -1,
+    // O_SYNC has the bit of O_DSYNC, too.
+    const std::int64_t offset = (flags & O_DSYNC) != 0 ? opened_to_sync : -1;
+    record_event(process_tracer, stream, function, context, next_sequence(stream), file, start, stop, offset,
                  result < 0 ? -error.value() : 0, result < 0);
     sample_clock(stream);
 }

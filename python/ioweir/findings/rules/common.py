@@ -24,7 +24,7 @@ CROWDED: Final = (
 _MEMORY_NS: Final = 100_000
 _MEMORY_NS_PER_BYTE: Final = 1
 _COPIES: Final = 3
-_ROUND: Final = 16 << 20
+ROUND: Final = 16 << 20
 _MEETINGS: Final = 2
 _SLICE_S: Final = 0.01
 PASSING_WHY: Final = Threshold(
@@ -119,7 +119,7 @@ def passing(run: Columns, moved: float, meetings: float) -> float:
 def by_collective(run: Columns, calls: Mask) -> float:
     """The same, of calls whose bytes collective calls move instead, in rounds of ROMIO's buffer."""
     moved = float(run.bytes[calls].sum())
-    return passing(run, moved, max(moved / _ROUND, 1.0))
+    return passing(run, moved, max(moved / ROUND, 1.0))
 
 
 def hdf5_requests(run: Columns) -> Mask:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Mask
 
 
+_IN_MEMORY = (
+    "keep in memory what is needed for a moment only, or use one scratch file again and again, on the node's own "
+    "storage (TMPDIR, /dev/shm)"
+)
 _OPENS = 4
 _BUFFER = 4096
 """What the C library asks a file for at a time, unless it is told otherwise (st_blksize of most file systems)."""
@@ -32,7 +36,8 @@ def _asking(run: Columns) -> Mask:
     together = run.is_layer("MPI-IO") & (run.meeting >= 0)
     plain = run.is_layer("POSIX") | run.is_layer("STDIO") | (run.is_layer("MPI-IO") & ~together)
     plain |= _opened_again(run, together)
-    asking = run.outermost & plain & run.is_op("open", "close", "meta", "seek")
+    # A seek asks nobody: it sets a number in the kernel, or empties a stream (small-requests, stdio-data).
+    asking = run.outermost & plain & run.is_op("open", "close", "meta")
     plainly: Mask = asking & ~_resizing(run)
     return plainly
 
@@ -53,10 +58,36 @@ def _own_files(run: Columns) -> Mask:
     files, writers = np.unique(pairs // run.units, return_counts=True)
     own = np.zeros(len(run.files), dtype=bool)
     own[files[writers == 1]] = True
+    own &= ~_scratch(run, own)
     busy = np.unique((pairs % run.units)[np.isin(pairs // run.units, files[writers == 1])])
     if busy.size < 2 or busy.size < 0.75 * run.unit_count or own.sum() < run.unit_count:
         own[:] = False
     return own
+
+
+def _scratch(run: Columns, own: Mask) -> Mask:
+    """Of files those that their rank removes before it opens its next one: what they hold is for nobody else.
+
+    Example: of a rank that makes and removes one file after the other all of them; of one that removes its last
+    checkpoint when the new one is complete none.
+    """
+    far = np.iinfo(np.int64).max
+    result = np.zeros(len(run.files), dtype=bool)
+    known = own[run.file] & (run.file > 0) & ~run.failed
+    opens = np.flatnonzero(known & run.outermost & run.is_op("open"))
+    removals = np.flatnonzero(known & run.named("unlink", "remove"))
+    if not removals.size or not opens.size:
+        return result
+    _, first = np.unique(run.file[opens], return_index=True)
+    opens = opens[np.sort(first)]
+    opened, removed = np.full(len(run.files), far), np.full(len(run.files), far)
+    opened[run.file[opens]] = run.start[opens]
+    removals = removals[run.start[removals] > opened[run.file[removals]]]
+    np.minimum.at(removed, run.file[removals], run.start[removals])
+    same = run.unit[opens][1:] == run.unit[opens][:-1]
+    until = np.r_[np.where(same, run.start[opens][1:], far), far]
+    result[run.file[opens]] = removed[run.file[opens]] < until
+    return result
 
 
 def _own(run: Columns) -> Iterator[Found]:
@@ -109,6 +140,7 @@ def _storm(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds) or calls.sum() < 0.5 * _requests(run, data):
         return
     moved = float(run.bytes[data].sum() / max((calls & run.is_op("open")).sum(), 1))
+    scratch = int(_scratch(run, np.ones(len(run.files), dtype=bool)).sum())
     yield Found(
         calls=calls,
         seconds=price.seconds,
@@ -121,12 +153,14 @@ def _storm(run: Columns) -> Iterator[Found]:
             counted("opens, closes and questions", calls),
             counted("of these opens", calls & run.is_op("open")),
             Evidence("files", float(np.unique(run.file[calls]).size), "files"),
+            *([Evidence("files that are made and removed again", float(scratch), "files")] if scratch >= MANY else []),
         ],
         remedies=[
+            *([Remedy("source", _IN_MEMORY)] if scratch >= MANY else []),
             Remedy(
                 "source",
                 "open a file once and keep it open; ask on one rank and broadcast; put many small files into one",
-            )
+            ),
         ],
         files=run.files_of(calls),
     )
@@ -138,7 +172,8 @@ OWN = Rule(
     layer="POSIX",
     order=54,
     definition="At least as many files as ranks, each written by one rank, whose opening and closing costs 1 % "
-    "of the run. Files that ioweir itself makes for a plan (logs, containers) are none of the program's.",
+    "of the run. Files that ioweir itself makes for a plan (logs, containers) are none of the program's. Nor are "
+    "scratch files counted, which their rank removes before it opens its next file.",
     source="Carns et al. 2009 (small-file access); Bent et al. 2009 (PLFS: N-N against N-1); Frings et al. 2009 "
     "(SIONlib)",
     thresholds=(
@@ -165,7 +200,8 @@ STORM = Rule(
     layer="POSIX",
     order=56,
     definition="At least 64 opens, closes and questions of a rank, half as many as reads and writes or more, "
-    "that cost 1 % of the run. Collective opens and closes count where a rank opens the same file 4 times or more.",
+    "that cost 1 % of the run. Seeks are no questions. Collective opens and closes count where a rank opens the same "
+    "file 4 times or more.",
     source="NASA, Lustre Best Practices (avoid repetitive open, close and stat)",
     thresholds=(
         MANY_WHY,

@@ -10,7 +10,8 @@ from ioweir.base.units import size
 from ioweir.findings.intervals import numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, STRIPE, VANISH, from_memory, passing
+from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, ROUND, STRIPE, VANISH, from_memory, passing
+from ioweir.findings.spared import longest_pause_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,9 +81,17 @@ def _again(run: Columns) -> Iterator[Found]:
     )
 
 
-def _broadcasts(run: Columns, reads: Mask, readers: Numbers) -> float:
-    """What it may cost to send what was read to all others, a broadcast for each read."""
-    return passing(run, float(run.bytes[reads].sum()), float(reads.sum()) / max(int(readers.max()), 1))
+def _broadcasts(run: Columns, reads: Mask) -> float:
+    """What it may cost to send what was read to all others: a broadcast for each row of reads, or for each 16 MiB.
+
+    Example: 1,000 reads of 4 KiB, one right after the other, are one broadcast; with computing between, 1,000.
+    """
+    at = np.flatnonzero(run.roots_of(reads))
+    unit = run.unit[at]
+    row = np.r_[True, (unit[1:] != unit[:-1]) | (run.start[at][1:] - run.end[at][:-1] > longest_pause_ns(run))]
+    rows = np.bincount(unit[row], minlength=run.units)
+    rounds = run.bytes_by_unit(reads) / ROUND
+    return passing(run, float(run.bytes[reads].sum()), float(np.maximum(rows, rounds).max()))
 
 
 def _by_all(run: Columns) -> Iterator[Found]:
@@ -114,7 +123,7 @@ def _by_all(run: Columns) -> Iterator[Found]:
     yield Found(
         calls=roots,
         seconds=seconds,
-        low=-_broadcasts(run, mask, readers) if from_memory(run, mask) else None,
+        low=-_broadcasts(run, mask) if from_memory(run, mask) else None,
         high=high,
         summary=f"{count:.0f} ranks each read the same {size(float(together[same].sum()))} from {int(same.sum()):,} "
         f"{'file' if same.sum() == 1 else 'files'}",

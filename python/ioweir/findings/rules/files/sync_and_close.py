@@ -34,6 +34,8 @@ _LONG_NS = 20_000_000
 _AGAIN = 4
 _BEFORE_NOTES = 27
 """Of findings about HDF5's notes that these opens and closes make, the opens and closes are the cause."""
+_BEFORE_SIZES = 49
+"""A write that waits for the disk does so whatever its size: small-requests follow from it."""
 _OPENING = ("H5Fopen", "H5Fcreate", "ncmpi_open", "ncmpi_create", "nc_open", "nc_create")
 _CLOSING = ("H5Fclose", "ncmpi_close", "nc_close")
 _ENOUGH = 64 << 20
@@ -44,6 +46,43 @@ TOGETHER = (
 
 
 def _sync(run: Columns) -> Iterator[Found]:
+    yield from _asked_for(run)
+    yield from _opened_so(run)
+
+
+def _opened_so(run: Columns) -> Iterator[Found]:
+    """Writes that wait for the disk because their file was opened with O_SYNC or O_DSYNC."""
+    writes = run.synced
+    number = np.bincount(run.unit[writes], minlength=run.units)
+    written = run.bytes_by_unit(writes)
+    often = (number >= _SYNCS) & (written < _ENOUGH * number)
+    writes = writes & often[run.unit]
+    seconds = run.seconds(writes)
+    if not run.worth(seconds):
+        return
+    each = float(written[often].sum() / max(number[often].sum(), 1))
+    yield Found(
+        calls=run.roots_of(writes),
+        seconds=seconds,
+        summary=f"{int(writes.sum()):,} writes wait until the disk has everything, one for every {size(each)}: the "
+        "file was opened with O_SYNC or O_DSYNC",
+        cause="The program opens the file so that each write ends only when its data is safe on disk.",
+        evidence=[
+            counted("writes to files opened with O_SYNC or O_DSYNC", writes),
+            Evidence("written by each", each, "B"),
+            Evidence("median time of one", float(np.median(run.duration[writes])) / 1e9, "s"),
+        ],
+        remedies=[
+            Remedy("source", "open the file without O_SYNC and O_DSYNC, and call fsync once, when it is complete"),
+            Remedy("source", "where each record has to be safe at once: write several records with one call"),
+        ],
+        files=run.files_of(writes),
+        ranks=run.ranks_of(writes),
+        order=_BEFORE_SIZES,
+    )
+
+
+def _asked_for(run: Columns) -> Iterator[Found]:
     # fflush and H5Fflush by themselves end in the page cache: they count where they sync.
     waits = run.topmost((run.is_layer("POSIX") | run.is_layer("MPI-IO")) & run.is_op("sync"))
     if not waits.any():
@@ -209,7 +248,8 @@ SYNC = Rule(
     layer="POSIX",
     order=52,
     definition="A rank that syncs 4 times or more, with under 64 MiB written for each. A sync is an fsync, a "
-    "call of its kind, or an MPI_File_sync, whatever lies beneath it; fflush and H5Fflush count where they make one. "
+    "call of its kind, or an MPI_File_sync, whatever lies beneath it; or each write to a file "
+    "that the rank has opened with O_SYNC or O_DSYNC. fflush and H5Fflush count where they make one. "
     "Before MPI_File_sync, at least the mean of all ranks counts as written; its seconds have the "
     "waiting for other ranks "
     "in it, which meet for it alone.",
@@ -220,8 +260,10 @@ SYNC = Rule(
             "bytes", "under 64 MiB", "so much a disk writes in half a second: beyond it, the time is the data's own"
         ),
     ),
-    gain="lost: the calls' time" + VANISH + TOGETHER,
-    limits="What a crash would cost without the syncs only the program's author knows.",
+    gain="lost: the calls' time" + VANISH + TOGETHER + "; of writes to files opened with O_SYNC, low: a quarter, for "
+    "they stay, and go to memory instead",
+    limits="What a crash would cost without the syncs only the program's author knows. That a file was opened with "
+    "O_SYNC or O_DSYNC is in traces of this version on, and not in imported logs.",
     needs=("POSIX",),
     find=_sync,
 )

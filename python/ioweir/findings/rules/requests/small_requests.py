@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO
+from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, POSIX
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
@@ -40,7 +40,8 @@ def _find(run: Columns) -> Iterator[Found]:
         calls |= _pieces(run, independent & run.is_op(op) & (run.bytes >= SMALL), op)
         if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
             continue
-        price = run.price(run.roots_of(calls))
+        seeks = run.before(run.is_layer(POSIX) & run.is_op("seek"), calls & run.outermost)
+        price = run.price(run.roots_of(calls) | seeks)
         if not run.worth(price.seconds):
             continue
         high = above_large(run, calls, op, price.seconds)
@@ -51,7 +52,7 @@ def _find(run: Columns) -> Iterator[Found]:
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
             cause, remedies = _of_library(run, inside, op, files)
         yield Found(
-            calls=run.roots_of(calls),
+            calls=run.roots_of(calls) | seeks,
             seconds=price.seconds,
             high=high,
             spares=CALLS,
@@ -61,6 +62,7 @@ def _find(run: Columns) -> Iterator[Found]:
                 counted(f"{op}s under {size(SMALL)}", calls),
                 Evidence(f"median size of these {op}s", typical(run, calls), "B"),
                 Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
+                *([counted("seeks right before them", seeks)] if seeks.any() else []),
             ],
             remedies=remedies,
             files=files,
@@ -110,7 +112,7 @@ RULE = Rule(
     order=50,
     definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more. Of an "
     "independent MPI-IO call that is larger, the requests count which the MPI library makes of it, where these are 16 "
-    "or more.",
+    "or more. Seeks right before them count as well.",
     source="Hockney 1982 (n-half)",
     thresholds=(
         SMALL_WHY,

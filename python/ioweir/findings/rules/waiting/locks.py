@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Floats, Mask, Numbers
 
 _WAIT_NS = 20_000
+_MOSTLY = 0.5
 
 
 def _wait(run: Columns) -> Iterator[Found]:
@@ -33,8 +34,11 @@ def _wait(run: Columns) -> Iterator[Found]:
     evidence = [
         counted("locks that had to be waited for", waits),
         Evidence("longest wait", float(run.duration[waits].max()) / 1e9, "s"),
-        Evidence("median bytes locked", float(np.median(run.bytes[waits])), "B"),
     ]
+    # flock locks all of a file, and fcntl does so where the length is 0 (to the end, wherever that will be).
+    whole = bool((run.bytes[waits] == 0).mean() > _MOSTLY)
+    if not whole:
+        evidence.append(Evidence("median bytes locked", float(np.median(run.bytes[waits])), "B"))
     if pair:
         evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
     inside = (run.mpi[waits] >= 0).mean() > 0.5
@@ -44,16 +48,25 @@ def _wait(run: Columns) -> Iterator[Found]:
         calls=waits,
         seconds=price.seconds,
         low=0.0 if from_memory(run, run.storage & locked[run.file]) else None,
-        summary=f"ranks wait {in_words(price.seconds)} for locks on parts of a file that other ranks hold",
+        summary=f"ranks wait {in_words(price.seconds)} for locks on {'a file' if whole else 'parts of a file'} that "
+        "other ranks hold",
         cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
         "ranks overlap."
         if inside
+        else "The program locks the whole file, so that the ranks go one by one."
+        if whole
         else "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
         evidence=evidence,
         remedies=[aggregate(files), Remedy("hint", "romio_ds_write = disable", hints={"romio_ds_write": "disable"})]
         if inside
         else [
-            Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")
+            Remedy(
+                "source",
+                "gather lines or records in each rank, and lock once for many of them; or give each rank a part of the "
+                "file of its own, or a file, and no lock"
+                if whole
+                else "lock only the bytes that are written, or give each rank a part of its own and no lock",
+            )
         ],
         files=files,
     )

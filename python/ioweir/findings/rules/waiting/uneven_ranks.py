@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 
 _WAITED = 0.25
+_SAME_FOR_ALL = (
+    "what is read goes to all ranks with MPI_Bcast. If each of them needs all of it, this is as it should be: the "
+    "trace does not tell"
+)
 
 
 def _own_data(run: Columns, op: str) -> Mask:
@@ -80,10 +84,17 @@ def _one(run: Columns) -> Iterator[Found]:
                 ),
             ],
             remedies=[
-                Remedy("source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF")
+                Remedy(
+                    "source",
+                    "where each rank needs a part only, let it read this part: MPI_File_read_at_all, or parallel HDF5 "
+                    "or PnetCDF; what all ranks need is best read by one and broadcast, as it is now"
+                    if waits.broadcast
+                    else f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF",
+                )
             ],
             files=run.files_of(calls),
             ranks=[rank],
+            doubt=_SAME_FOR_ALL if waits.broadcast else "",
         )
 
 
@@ -211,6 +222,12 @@ ONE = Rule(
             "messages",
             "receives and gathers before writes; sends, scatters and broadcasts behind reads",
             "MPI_Wait, MPI_Sendrecv, one-sided epochs and the like may be the program's own: only beside the I/O",
+        ),
+        Threshold(
+            "broadcast",
+            "half of the messages' time in MPI_Bcast, none in sends and scatters",
+            "what is read goes to all ranks, which may need all of it (same-read-by-all advises that): the finding is "
+            "in doubt, and of low severity",
         ),
         Threshold(
             "waited for",

@@ -1,28 +1,13 @@
-"""What a newcomer meets: the text of `ioweir` without arguments, and commands by section in `--help`."""
+"""Commands by section in `--help`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from typing import Any
-
-FIRST_STEPS: Final = (
-    "ioweir watches the I/O of an MPI program, says what it costs, and can move the same bytes in a better way.",
-    "",
-    "First, run your program as always, with `ioweir run -o before --` in front of it:",
-    "  ioweir run -o before -- mpirun -n 4 ./my_simulation input.nml",
-    "It ends with what costs most. Everything that was found, with the evidence and what to do:",
-    "  ioweir findings before",
-    "A finding may have a plan that helps, a small file. Try it, and look whether it did:",
-    "  ioweir findings before --plan CODE > plan.toml",
-    "  ioweir run -o after --plan plan.toml --verify -- mpirun -n 4 ./my_simulation input.nml",
-    "  ioweir compare before after",
-    "",
-    "No program at hand? `ioweir kernel lattice` is one. All commands: ioweir --help",
-)
 
 
 class Sections(TyperGroup):

@@ -19,7 +19,7 @@ from ioweir.cli import compare, containers, defaults, launch, plan, predict, rep
 from ioweir.cli.arguments import COMMAND
 from ioweir.cli.sections import Sections
 from ioweir.cli.start import COMPLETION, FIRST_STEPS, HELP_COLUMNS
-from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
+from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -184,7 +184,7 @@ def _report_errors(work: Callable[[], object]) -> None:
     except OSError as error:
         plain_text.forget(sys.stdout)
         # Other libraries raise it with words alone.
-        _end(f"{error.filename or 'I/O'}: {error.strerror}" if error.strerror else str(error))
+        _end(f"{error.filename or 'I/O'}: {reason(error)}" if error.strerror else str(error))
     except MemoryError:
         _end("there is not enough memory for this; a larger machine, or a smaller trace or file, may do")
 

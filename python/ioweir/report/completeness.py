@@ -182,7 +182,7 @@ def messages(trace: Trace, who: Attribution) -> list[str]:
         return [*lines, *trace.counted.unseen]
     if (came := trace.run.get("imported")) is not None:
         return [*lines, f"imported from a log of {came['tool']}: {came['log']}", *came["unseen"]]
-    if _had_nothing_to_record(trace) and not trace.dropped:
+    if _had_nothing_to_record(trace) and not trace.dropped and not trace.damage:
         lines.append(
             "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "
             "program is watched only if ioweir is linked in)"

@@ -457,6 +457,10 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
     )
 
 
+_LEAST_BYTES: Final = 1 << 16
+"""Of a node's file that is not compressed: its head, behind which the chunks begin (src/format/node_file.cpp)."""
+
+
 def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool = False) -> Trace:
     """Read a trace directory. What is damaged is left out and listed.
 
@@ -577,6 +581,9 @@ def _opened_node(
     """Where the compiled reader finds a node's file, and what it is called in messages; None: it is there twice."""
     path = str(folder.path / name)
     if not name.endswith(locate.COMPRESSED_SUFFIX):
+        size = Path(path).stat().st_size
+        if size < _LEAST_BYTES:
+            damage.append(f"{path}: is cut off after {size:,} bytes, before the first call")
         return path, path
     memory = memories.enter_context(compressed.expanded(folder, name, damage))
     if compressed.is_twice(folder, name, memory):

@@ -80,6 +80,8 @@ ALLOWED: Final[dict[tuple[str, str], str]] = {
         "targets/lab_ceph.py",
         "chmod",
     ): "the root of a file system that was made and mounted in a lab's folder just before",
+    ("base/version.py", "os.listdir"): "the directory into which the package is installed; none is opened",
+    ("cli/start.py", "open"): "a text of the package's own, beside its code",
     ("launch/options.py", "read_text"): "a table of the package's own, beside its code",
     ("replay/benchmark_c.py", "read_text"): "a text of the package's own, beside its code",
     ("predict/machine.py", "read_text"): "machine files of the package's own, beside its code",

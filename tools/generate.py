@@ -40,8 +40,18 @@ def main() -> int:
         made = {**functions.pages(spec), **records.pages(spec), **hints.pages(spec)}
         made |= plan_key_pages.pages(spec, root / "docs" / "reference" / "plan-file.md")
         write_all(root / "python", layers.modules(spec))  # before it is imported
+        write_all(root / "python", help_of_all(root))
         write_all(arguments.docs, {**made, **findings_page(root)})
     return 0
+
+
+def help_of_all(root: Path) -> dict[str, str]:
+    """What `ioweir --help` prints, kept ready beside the console script, which loads nothing for it; needs typer."""
+    sys.path.insert(0, str(root / "python"))
+    from ioweir.cli.app import help_page  # noqa: PLC0415
+    from ioweir.cli.start import HELP  # noqa: PLC0415
+
+    return {f"ioweir/cli/{HELP}": help_page()}
 
 
 def findings_page(root: Path) -> dict[str, str]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import typer
 from click_man.man import ManPage
-from ioweir.cli.app import COMPLETION, app
-from ioweir.launch.run import ioweir_version
+from ioweir.base.version import ioweir_version
+from ioweir.cli.app import app
+from ioweir.cli.start import COMPLETION
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 PROGRAM: Final = "ioweir"

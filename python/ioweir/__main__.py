@@ -1,6 +1,6 @@
 """`python -m ioweir`: the same as the console script."""
 
-from ioweir.cli.app import main
+from ioweir.cli.start import main
 
 if __name__ == "__main__":
     main()

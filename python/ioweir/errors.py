@@ -6,6 +6,8 @@ does both in one place.
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Final
 
 EXIT_OK: Final = 0
@@ -52,3 +54,24 @@ class IoweirError(Exception):
     def __init__(self, message: str, exit_code: int = EXIT_FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+_WHAT_TO_DO: Final = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "a part of the path is a file: check the path",
+    errno.EISDIR: "name a file",
+    errno.EACCES: "name another place, or have its owner change the rights",
+    errno.EPERM: "name another place, or have its owner change the rights",
+    errno.EROFS: "name a place on another file system",
+    errno.ENOSPC: "make room, or name a place on another file system",
+    errno.EDQUOT: "make room, or name a place on another file system",
+    errno.EMFILE: "allow more open files: ulimit -n",
+}
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused, and what to do. Example: "No such file or directory; check the path"."""
+    number = error.errno or 0
+    if not error.strerror or error.strerror != os.strerror(number) or number not in _WHAT_TO_DO:
+        return error.strerror or str(error)  # ioweir's own words, and other libraries', say what they say
+    return f"{error.strerror}; {_WHAT_TO_DO[number]}"

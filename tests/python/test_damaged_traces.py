@@ -68,6 +68,14 @@ def test_cut_off_anywhere(tmp_path: Path, whole: bytes) -> None:
         )
 
 
+def test_cut_off_in_its_head(tmp_path: Path, whole: bytes) -> None:
+    result = use(tmp_path, whole[: ALIGNMENT - 1])
+    assert result["partial_reasons"][0].endswith("node-node.iowt: is cut off after 65,535 bytes, before the first call")
+    told = io.StringIO()
+    report_text.write(report.build(trace.read(tmp_path)), told)
+    assert "made no call that is traced" not in told.getvalue()
+
+
 def test_every_chunk_but_the_damaged_one_is_read(tmp_path: Path, whole: bytes) -> None:
     chunks = range(ALIGNMENT, len(whole), ALIGNMENT)
     for at in chunks:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from ioweir.cli.app import _of_command, app
+from ioweir.cli.app import _of_command, app, help_page
+from ioweir.cli.start import HELP_COLUMNS, ready_answer
 from ioweir.report.report_text import console_for, say
 from typer.testing import CliRunner
 
@@ -42,13 +43,44 @@ def test_help_of_all_is_printed_without_the_options_of_commands(words: list[str]
     assert CliRunner().invoke(bare, words).output == CliRunner().invoke(app, words).output
 
 
+@pytest.mark.parametrize("words", [[], ["--version"]], ids=" ".join)
+def test_ready_answers_are_those_of_the_command_line(words: list[str]) -> None:
+    assert ready_answer(["ioweir", *words]) == CliRunner().invoke(app, words).output
+
+
+def test_the_page_of_help_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(HELP_COLUMNS))
+    assert ready_answer(["/anywhere/ioweir", "--help"]) == help_page(), "tools/generate.py --docs docs/reference"
+
+
 @pytest.mark.parametrize(
-    "code", ["import ioweir", "from ioweir.cli.app import main; sys.argv[1:] = ['--help']; main()"]
+    ("columns", "words"),
+    [
+        (HELP_COLUMNS - 1, ["ioweir", "--help"]),
+        (HELP_COLUMNS, ["ioweir/__main__.py", "--help"]),
+        (HELP_COLUMNS, ["ioweir", "run", "--help"]),
+    ],
 )
-def test_help_loads_no_large_library(code: str) -> None:
-    large = "{'dask', 'numpy', 'pyarrow', 'rich', 'scipy', 'vl_convert', 'zstandard', 'ioweir._core'}"
+def test_other_help_is_made_anew(monkeypatch: pytest.MonkeyPatch, columns: int, words: list[str]) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert ready_answer(words) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "more"),
+    [
+        ("import ioweir", {"typing"}),
+        ("from ioweir.cli.start import main; sys.argv[:] = ['ioweir', '--help']; main()", {"pathlib", "typer"}),
+        ("from ioweir.cli.start import main; sys.argv[:] = ['ioweir', '--version']; main()", {"email", "typer"}),
+        ("from ioweir.cli.app import main; sys.argv[1:] = ['--help']; main()", set()),
+        ("import ioweir.cli.app, ioweir.launch.run", {"email", "statistics", "tempfile"}),
+    ],
+)
+def test_what_is_asked_for_most_loads_no_large_library(code: str, more: set[str]) -> None:
+    large = {"dask", "numpy", "pyarrow", "rich", "scipy", "vl_convert", "zstandard", "ioweir._core"} | more
     check = f"import atexit, os, sys; atexit.register(lambda: {large} & set(sys.modules) and os._exit(9)); {code}"
-    subprocess.run([sys.executable, "-c", check], stdout=subprocess.DEVNULL, check=True)
+    environment = {**os.environ, "COLUMNS": str(HELP_COLUMNS)}
+    subprocess.run([sys.executable, "-c", check], stdout=subprocess.DEVNULL, env=environment, check=True)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

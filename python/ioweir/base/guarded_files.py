@@ -243,7 +243,10 @@ class Folder:
         """A file to write that takes the name's place when all went well, and leaves nothing behind otherwise."""
         _one_name(name)
         draft = f".{name[:200]}.{os.urandom(8).hex()}"
-        descriptor = self.create(draft, mode)
+        try:
+            descriptor = self.create(draft, mode)
+        except OSError as error:  # by the name that the user knows
+            raise OSError(error.errno, error.strerror, str(self.path / name)) from error
         try:
             with os.fdopen(descriptor, "w+b") as file:
                 yield file
@@ -419,7 +422,7 @@ def writing_named(path: Path) -> Iterator[IO[bytes]]:
                 yield file
             return
         if not stat.S_ISREG(mode):
-            raise UnsafeFileError(f"is {kind_of(mode)}, not a file", path)
+            raise UnsafeFileError(f"is {kind_of(mode)}, not a file; name a file", path)
     with Folder.open(path.parent) as folder, folder.replacing(path.name) as file:
         yield file
 

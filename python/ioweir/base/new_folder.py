@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ioweir.base.guarded_files import Folder
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,11 +19,11 @@ def folder_at(path: Path, mode: int = 0o777) -> Folder:
     except FileExistsError:
         pass
     except OSError as error:
-        raise IoweirError(f"'{path}' cannot be made: {error.strerror}") from error
+        raise IoweirError(f"'{path}' cannot be made: {reason(error)}") from error
     try:
         return Folder.open(path)
     except OSError as error:
-        raise IoweirError(f"'{path}' cannot be opened: {error.strerror}", EXIT_USAGE) from error
+        raise IoweirError(f"'{path}' cannot be opened: {reason(error)}", EXIT_USAGE) from error
 
 
 def new_folder(output: Path, mode: int = 0o777) -> Folder:
@@ -32,7 +33,7 @@ def new_folder(output: Path, mode: int = 0o777) -> Folder:
     except FileExistsError:
         require_empty(output)
     except OSError as error:
-        raise IoweirError(f"'{output}' cannot be made: {error.strerror}") from error
+        raise IoweirError(f"'{output}' cannot be made: {reason(error)}") from error
     return Folder.open(output)
 
 
@@ -45,3 +46,12 @@ def require_empty(output: Path) -> None:
     with Folder.open(output) as folder:
         if folder.names():
             raise IoweirError(f"'{output}' holds something: give a directory that is new or empty", EXIT_USAGE)
+
+
+def require_writable(directory: Path) -> None:
+    """An error where files cannot be made in what --directory names."""
+    if not directory.is_dir():
+        what = "it is a file; name a directory" if directory.exists() else "there is no such directory; make it first"
+        raise IoweirError(f"--directory {directory}: {what}", EXIT_USAGE)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise IoweirError(f"--directory {directory}: you may not write there; name another, or change its rights")

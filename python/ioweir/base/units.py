@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 def seconds(value: float) -> str:
     """A time with three figures that mean something. Example: 0.00123 -> "1.23 ms"."""
-    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if abs(value) < limit:
-            return "0 s" if value == 0 else f"{value * factor:.3g} {unit}"
+    if value == 0:
+        return "0 s"
+    # A unit ends where three figures would round up to 1,000 of it.
+    for factor, unit in ((1e9, "ns"), (1e6, "us"), (1e3, "ms")):
+        if abs(value) * factor < 999.5:
+            return f"{value * factor:.3g} {unit}"
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
 
 

@@ -17,14 +17,12 @@ import typer.main
 from ioweir.base import plain_text
 from ioweir.cli import compare, containers, defaults, launch, plan, predict, replay, report, site, targets
 from ioweir.cli.arguments import COMMAND
-from ioweir.cli.first_steps import FIRST_STEPS, Sections
-from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError
+from ioweir.cli.sections import Sections
+from ioweir.cli.start import COMPLETION, FIRST_STEPS, HELP_COLUMNS
+from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-COMPLETION = "_IOWEIR_COMPLETE"
-"""Set by a shell that asks for completions (docs/reference/cli.md)."""
 
 # \b keeps click from joining the lines.
 _EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<6} {meaning}" for code, meaning in EXIT_CODES)
@@ -43,7 +41,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from ioweir.launch.run import ioweir_version  # noqa: PLC0415
+        from ioweir.base.version import ioweir_version  # noqa: PLC0415
 
         print(f"ioweir {ioweir_version()}")
         raise typer.Exit
@@ -107,7 +105,7 @@ def compiler() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """The command line; the console script begins in start.py."""
     if COMPLETION in os.environ:
         # Teaches click the shells that typer knows. The public way adds two options to every help.
         from typer._completion_classes import completion_init  # noqa: PLC0415
@@ -117,6 +115,14 @@ def main() -> None:
     else:
         application = _of_command(sys.argv[1:])
     _report_errors(application)
+
+
+def help_page() -> str:
+    """What `ioweir --help` prints on a terminal of start.HELP_COLUMNS columns or more."""
+    command = typer.main.get_command(app)
+    # Two columns are left free at the right, as when it is printed.
+    context = command.make_context("ioweir", [], resilient_parsing=True, terminal_width=HELP_COLUMNS - 2)
+    return f"{command.get_help(context)}\n"
 
 
 def _of_command(words: Sequence[str]) -> typer.Typer:
@@ -178,7 +184,7 @@ def _report_errors(work: Callable[[], object]) -> None:
     except OSError as error:
         plain_text.forget(sys.stdout)
         # Other libraries raise it with words alone.
-        _end(f"{error.filename or 'I/O'}: {error.strerror}" if error.strerror else str(error))
+        _end(f"{error.filename or 'I/O'}: {reason(error)}" if error.strerror else str(error))
     except MemoryError:
         _end("there is not enough memory for this; a larger machine, or a smaller trace or file, may do")
 

@@ -26,8 +26,14 @@ def describe(path: Path) -> dict[str, Any]:
         how = compiled().describe_netcdf if divided else compiled().describe_container
         row: dict[str, Any] = how(str(path))
     except ValueError as error:
-        raise IoweirError(str(error)) from error
+        raise IoweirError(_worded(path, error)) from error
     return row
+
+
+def _worded(path: Path, error: ValueError) -> str:
+    """What the compiled part says of a file, or that there is none."""
+    there = path.exists() or path.is_symlink()
+    return str(error) if there else f"'{path}' does not exist: name the file that the program wrote"
 
 
 def check(path: Path) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def merge(path: Path, output: Path | None, unfinished: bool = False) -> Merged:
             missing, parts = core.unfinished_container(str(path)), core.container_directory(str(path))
             length = core.merge_container(str(path), str(where), unfinished)
     except ValueError as error:
-        raise IoweirError(str(error)) from error
+        raise IoweirError(_worded(path, error)) from error
     said = f"{where}: {size(length)}"
     if output is None:
         said += ", " + ("its subfiles are removed" if divided else _of_parts(parts))

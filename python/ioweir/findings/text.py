@@ -12,7 +12,7 @@ from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.findings.model import SEEMING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from ioweir.findings.model import Evidence, Finding, Findings, Gain
     from ioweir.findings.rule import Rule
@@ -29,12 +29,16 @@ def explain(code: str) -> list[str]:
 
     rule = BY_CODE.get(code)
     if rule is None:
-        import difflib  # noqa: PLC0415
-
-        near = difflib.get_close_matches(code, BY_CODE, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise IoweirError(f"no finding is called '{code}'{hint} Known: {', '.join(BY_CODE)}", EXIT_USAGE)
+        raise IoweirError(f"no finding is called '{code}'{_nearest(code, BY_CODE)}", EXIT_USAGE)
     return list(_explained(rule))
+
+
+def _nearest(code: str, known: Collection[str]) -> str:
+    """What was probably meant, and what there is. Example: "; did you mean 'sync-cost'? known: ..."."""
+    import difflib  # noqa: PLC0415
+
+    near = difflib.get_close_matches(code, known, 1)
+    return (f"; did you mean '{near[0]}'?" if near else ";") + f" known: {', '.join(known) or 'none'}"
 
 
 def _explained(rule: Rule) -> Iterator[str]:
@@ -137,7 +141,8 @@ def plan_of(found: Findings, code: str) -> str:
                 if remedy.plan:
                     return remedy.plan
             raise IoweirError(f"no plan helps against '{code}': see `ioweir findings` for what does", EXIT_USAGE)
-    raise IoweirError(f"this run has no finding '{code}'", EXIT_USAGE)
+    codes = list(dict.fromkeys(finding.code for finding in found.findings))
+    raise IoweirError(f"this run has no finding '{code}'{_nearest(code, codes)}", EXIT_USAGE)
 
 
 def _blind(found: Findings) -> bool:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import open_named
 from ioweir.base.units import size
-from ioweir.errors import IoweirError
+from ioweir.errors import IoweirError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,7 +110,7 @@ def read(path: Path) -> Log:
         )
     if not log.job:
         why = words[0] if words else f"the reader returned {code}"
-        raise IoweirError(f"'{path}' cannot be read as a Darshan log: {why}")
+        raise IoweirError(f"'{path}' cannot be read as a Darshan log: {why.removesuffix('.')}; give a .darshan file")
     if not ended:
         why = f"ended by signal {-code}" if code < 0 else f"returned {code}"
         log.troubles.append(f"the reader {why} before the log's end" + (f": {words[-1]}" if words else ""))
@@ -123,7 +123,7 @@ def _look(path: Path) -> None:
         with open_named(path) as file:
             head = file.read(1)
     except OSError as error:
-        raise IoweirError(f"'{path}' cannot be read: {error.strerror}") from error
+        raise IoweirError(f"'{path}' cannot be read: {reason(error)}") from error
     if not head:
         raise IoweirError(f"'{path}' is empty: no Darshan log")
 

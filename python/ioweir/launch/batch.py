@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.locate import RUN_FILE
+from ioweir.base.version import ioweir_version
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import choices, launchers, shim
 from ioweir.launch.run import (
     SHIM_DIRECTORY,
     anonymous_names,
     copy_plan,
-    ioweir_version,
     make_directory,
     rank_variables,
     require_preload,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import locate, plain_text
 from ioweir.base.compiled import compiled
+from ioweir.base.new_folder import require_writable
 from ioweir.errors import EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
 from ioweir.programs import elf, linking
@@ -96,8 +97,7 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
         raise IoweirError(f"--mpi {kind}: a kernel needs an MPI library: {' or '.join(LAUNCHERS)}", EXIT_USAGE)
     if options.ranks < 1:
         raise IoweirError(f"--ranks {options.ranks}: write a number from 1 on", EXIT_USAGE)
-    if not options.directory.is_dir():
-        raise IoweirError(f"--directory {options.directory}: there is no such directory; make it first", EXIT_USAGE)
+    require_writable(options.directory)
     launcher = launcher_of(kind)
     refuse_too_many(options.ranks)
     _require_library_of(kind, options.api)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 from enum import Enum
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import toml_text
@@ -61,9 +61,8 @@ class Option:
 
 def load(file: str) -> dict[str, dict[str, Any]]:
     """The tables of one of the files beside this one, as they stand there."""
-    tables: dict[str, dict[str, Any]] = toml_text.loads(
-        resources.files("ioweir.launch").joinpath(file).read_text(encoding="utf-8")
-    )
+    # importlib.resources would load tempfile and what that draws names with.
+    tables: dict[str, dict[str, Any]] = toml_text.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
     return tables
 
 

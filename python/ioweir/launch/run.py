@@ -18,13 +18,13 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import json_text, locate, plain_text
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import NODE_FILES, RUN_FILE
+from ioweir.base.version import ioweir_version
 from ioweir.errors import (
     EXIT_NOT_EXECUTABLE,
     EXIT_NOT_FOUND,
@@ -38,7 +38,6 @@ from ioweir.launch import choices, clock, guardian, launchers, pnetcdf, shim, st
 from ioweir.launch.tracing_options import VARIABLES, Tracing
 from ioweir.plan.plan_check import check_plan
 from ioweir.programs import sanitizers
-from ioweir.report import verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,14 +120,6 @@ def require_preload() -> Path:
             EXIT_NOT_STARTED,
         )
     return library
-
-
-def ioweir_version() -> str:
-    """The installed version, "unknown" in a bare checkout."""
-    try:
-        return metadata.version("ioweir")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 # ------------------------------------------------------------------------------------------------------ preparation
@@ -462,6 +453,9 @@ def _conclude(directory: Path, ended: Ended, options: Options, program: str = ""
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
     if not options.verify:
         return ended.shell_code
+    # Loaded when the program has ended, as all that reports need.
+    from ioweir.report import verification  # noqa: PLC0415
+
     problem = verification.complaint(report.plan.verify) if report else "verification: nothing is known of it"
     if problem is not None:
         _say(problem)

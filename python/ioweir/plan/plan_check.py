@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import read_named
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,8 +22,8 @@ def read_plan(plan: Path) -> str:
     try:
         text = read_named(plan).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise IoweirError(f"plan '{plan}' cannot be read: {reason}", EXIT_USAGE) from error
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise IoweirError(f"plan '{plan}' cannot be read: {why}", EXIT_USAGE) from error
     try:
         compiled().parse_plan(text, str(plan))
     except ValueError as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import cases as case_files
 from ioweir.predict import fitting, machine, measured, traced
 
@@ -91,7 +91,7 @@ def calibrate(options: Options) -> dict[str, Any]:
     try:
         write_named(options.output, result["machine"])
     except OSError as error:
-        raise IoweirError(f"{options.output} cannot be written: {error.strerror}", EXIT_USAGE) from error
+        raise IoweirError(f"{options.output} cannot be written: {reason(error)}", EXIT_USAGE) from error
     machine.read(str(options.output))
     return {**result, "output": str(options.output), "wall_s": time.monotonic() - began}
 

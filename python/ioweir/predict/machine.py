@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir.base import toml_text
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import read_named
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,7 +95,7 @@ def read(name_or_file: str) -> Machine:
     try:
         data = read_named(path)
     except OSError as error:
-        raise IoweirError(f"machine file '{path}' cannot be read: {error.strerror}", EXIT_USAGE) from error
+        raise IoweirError(f"machine file '{path}' cannot be read: {reason(error)}", EXIT_USAGE) from error
     if len(data) > _MOST_BYTES:
         raise IoweirError(f"machine file '{path}' is {len(data)} B long; give at most {_MOST_BYTES} B", EXIT_USAGE)
     try:

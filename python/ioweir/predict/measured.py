@@ -57,6 +57,10 @@ def directories(path: Path) -> list[Path]:
     try:
         described = compiled().describe_targets(str(path))
     except ValueError:
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise IoweirError(
+                f"--targets {path}: you may not write there; name another, or change its rights"
+            ) from None
         return [path]
     unusable = [f"{row['name']}: {row['unusable']}" for row in described["targets"] if row["unusable"]]
     if unusable:

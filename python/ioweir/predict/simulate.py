@@ -217,7 +217,9 @@ def _check(options: Options) -> None:
     if options.machine is None:
         raise IoweirError(f"simulate needs a machine: --machine {'|'.join(machines.names())}, or a file", EXIT_USAGE)
     if (options.kernel is None) == (options.trace is None):
-        raise IoweirError("simulate needs one program: --kernel NAME --ranks N, or --trace DIR", EXIT_USAGE)
+        meant = next((word for word in options.settings if "=" not in word), None)
+        hint = f"; did you mean '--kernel {meant}'?" if meant and options.kernel is None else ""
+        raise IoweirError(f"simulate needs one program: --kernel NAME --ranks N, or --trace DIR{hint}", EXIT_USAGE)
     if options.kernel is not None and options.ranks is None:
         raise IoweirError(f"--kernel {options.kernel} needs the number of ranks: --ranks N", EXIT_USAGE)
     if options.kernel is None and options.settings:

@@ -21,7 +21,7 @@ from ioweir.base import toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import estimated, kinds, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
 from ioweir.predict.candidates import Candidate, behind, candidates, with_more
@@ -529,7 +529,7 @@ def write_plan(options: Options, text: str) -> None:
     try:
         write_named(options.output, text)
     except OSError as error:
-        raise IoweirError(f"{options.output} cannot be written: {error.strerror}", EXIT_USAGE) from error
+        raise IoweirError(f"{options.output} cannot be written: {reason(error)}", EXIT_USAGE) from error
 
 
 def to_text(result: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import plain_text, processes, units
 from ioweir.base.guarded_files import Folder
-from ioweir.base.new_folder import new_folder
+from ioweir.base.new_folder import new_folder, require_empty, require_writable
 from ioweir.containers import container
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
@@ -96,8 +96,9 @@ def check(options: Options) -> None:
         raise IoweirError(
             f"--mpi {options.mpi}: a replay needs an MPI library: {' or '.join(kernels.LAUNCHERS)}", EXIT_USAGE
         )
-    if not options.directory.is_dir():
-        raise IoweirError(f"--directory {options.directory}: there is no such directory; make it first", EXIT_USAGE)
+    require_writable(options.directory)
+    if options.output is not None:
+        require_empty(options.output)
     if options.ranks is not None and options.ranks < 1:
         raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
     if options.memory < 1:

@@ -5,7 +5,6 @@ Works on ChosenRecords (spec/records.toml). Wording is here too, for `run` and `
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -73,6 +72,8 @@ def _writers(one: ChosenFile) -> tuple[str, str]:
 
 
 def _series(path: str, digest: str, ranks: int, files: Sequence[ChosenFile]) -> ChosenSeries:
+    from statistics import median  # noqa: PLC0415 (loads random and decimal, on which every launch would wait)
+
     by_writers: dict[str, list[ChosenFile]] = {}
     for one in files:
         by_writers.setdefault(_writers(one)[0], []).append(one)
@@ -84,12 +85,12 @@ def _series(path: str, digest: str, ranks: int, files: Sequence[ChosenFile]) -> 
     for name, found in by_writers.items():
         # Of one size as a rule: the time for as many bytes as the last file had.
         costs = [one.elapsed_ns / one.bytes for one in found if one.bytes > 0]
-        took = statistics.median(costs) * files[-1].bytes * 1e-9 if costs else 0.0
+        took = median(costs) * files[-1].bytes * 1e-9 if costs else 0.0
         tried = sum(one.step == _TRIED for one in found)
         row.writers.append(ChosenWriters(name, len(found), tried, sum(bool(one.cut) for one in found), took))
     usual = [one.elapsed_ns / one.bytes for one in by_writers.get(LIBRARY, []) if one.bytes > 0]
     if usual:
-        cost = statistics.median(usual)
+        cost = median(usual)
         others = [one for name, found in by_writers.items() if name != LIBRARY for one in found]
         row.gained_s = sum(cost * one.bytes - one.elapsed_ns for one in others) * 1e-9
     return row

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.spec_names import LAYERS
-from ioweir.base.units import gaps, number_list, run_list
+from ioweir.base.units import gaps, number_list, plural, run_list
 from ioweir.report import chosen, engine_work, first_lines, other_form, verification, weighed
 from ioweir.report.model import Checked, Noted, PassedThrough, Plan
 from ioweir.trace.paths import clean_path
@@ -38,8 +38,8 @@ def partial_reasons(trace: Trace, who: Attribution) -> list[str]:
         return [*reasons, *came["partial"]]
     if not trace.processes and not trace.damage and not _had_nothing_to_record(trace):
         reasons.append(
-            "no process left a trace: none could be watched (`ioweir doctor -- COMMAND` says why), or ioweir said on "
-            "stderr what stood in the way"
+            "no process left a trace: none made a call that ioweir records, none could be watched (`ioweir doctor -- "
+            "COMMAND` says why), or ioweir said on stderr what stood in the way"
         )
     ranks = {i: p for i, p in enumerate(trace.processes) if p.rank >= 0}
     # A pid that went on as another program after exec has no end of its own.
@@ -182,19 +182,25 @@ def messages(trace: Trace, who: Attribution) -> list[str]:
         return [*lines, *trace.counted.unseen]
     if (came := trace.run.get("imported")) is not None:
         return [*lines, f"imported from a log of {came['tool']}: {came['log']}", *came["unseen"]]
-    if _had_nothing_to_record(trace) and not trace.dropped:
+    if _had_nothing_to_record(trace) and not trace.dropped and not trace.damage:
         lines.append(
             "nothing was recorded: the processes that ioweir watched made no call that is traced (a statically linked "
             "program is watched only if ioweir is linked in)"
         )
     ranks = [process.rank for process in trace.processes if process.rank >= 0]
     if len(ranks) > len(set(ranks)):
-        lines.append(
-            f"{len(ranks)} processes hold {len(who.unit_names)} rank numbers: several MPI programs ran one after the "
-            "other or spawned each other, and their figures are added"
-        )
+        hold = f"{len(ranks)} processes hold {len(who.unit_names)} {plural('rank number', len(who.unit_names))}"
+        why = _SEVERAL_WORLDS if len(set(ranks)) > 1 else _RANK_0_EACH
+        lines.append(f"{hold}, and their figures are added: {why}")
     lines += _clock_lines(trace, who)
     return list(dict.fromkeys(lines))
+
+
+_SEVERAL_WORLDS: Final = "several MPI programs ran one after the other or spawned each other"
+_RANK_0_EACH: Final = (
+    "each was a program of its own. If they should have been one, the launcher is not that of the program's MPI "
+    "library (`ioweir doctor -- COMMAND` says so)"
+)
 
 
 def counted_hosts(trace: Trace, who: Attribution) -> set[str]:

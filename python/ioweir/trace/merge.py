@@ -17,7 +17,7 @@ from ioweir.base.guarded_files import writing_named
 from ioweir.base.progress import watched
 from ioweir.base.spec_names import DATA_OPS, LAYERS, OPS
 from ioweir.base.units import plural
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
 from ioweir.trace.reader import BATCH_EVENTS, Events, Trace, read
@@ -250,7 +250,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         try:
             file = stack.enter_context(writing_named(path))
         except OSError as error:
-            raise IoweirError(f"'{path}' cannot be written: {error.strerror}") from error
+            raise IoweirError(f"'{path}' cannot be written: {reason(error)}") from error
         yield file
 
 

@@ -8,6 +8,7 @@ processes count is attribute.py's, sums are sums.py's, what it all means is repo
 from __future__ import annotations
 
 import contextlib
+import stat
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -457,6 +458,10 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
     )
 
 
+_HEAD_BYTES: Final = 1 << 16
+"""Of a node's file that is not compressed: its head, behind which the chunks begin (src/format/node_file.cpp)."""
+
+
 def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool = False) -> Trace:
     """Read a trace directory. What is damaged is left out and listed.
 
@@ -496,6 +501,7 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
         expected = [] if node is not None or (of_nodes and counted is not None) else _missing(run or {}, nodes)
         unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in expected]
         opened_nodes = _read_nodes(core, opened, nodes, unreadable, damage, _span(run or {}))
+        damage.extend(_cut_off(opened, nodes, unreadable))
     if unreadable and not opened_nodes.hosts:
         raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
     trace = from_core(
@@ -582,6 +588,17 @@ def _opened_node(
     if compressed.is_twice(folder, name, memory):
         return None
     return f"/proc/self/fd/{memory}", path
+
+
+def _cut_off(folder: Folder, names: Sequence[str], unreadable: Sequence[str]) -> Iterator[str]:
+    """Those of the files that were read, and end within their heads: to the compiled reader they hold no call."""
+    for name in names:
+        path = str(folder.path / name)
+        found = folder.status(name)
+        if name.endswith(locate.COMPRESSED_SUFFIX) or found is None or any(path in line for line in unreadable):
+            continue
+        if stat.S_ISREG(found.st_mode) and found.st_size < _HEAD_BYTES:
+            yield f"{path}: is cut off after {found.st_size:,} bytes, before the first call"
 
 
 def _read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:

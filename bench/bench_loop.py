@@ -254,7 +254,7 @@ def main() -> int:
         for case in loop_cases.cases(options.mpi, options.storage, document["seed"], each)
         if case.title not in there
     ]
-    until = time.monotonic() + 60 * options.minutes
+    until: float = time.monotonic() + 60 * options.minutes
 
     def late() -> bool:
         return time.monotonic() > until

@@ -39,7 +39,7 @@ void* data(Job& job, std::int64_t bytes, const Call& call) { return job.bytes(by
 void open_file(Job& job, Arguments a, const Call& call) {  // D FILE FLAGS
     int& opened = Job::at(job.descriptors, a[0], "descriptor");
     const std::string path = job.path(a[1]);
-    constexpr int allowed = O_ACCMODE | O_CREAT | O_TRUNC | O_EXCL | O_APPEND;
+    constexpr int allowed = O_ACCMODE | O_CREAT | O_TRUNC | O_EXCL | O_APPEND | O_DSYNC;
     opened = ::open(path.c_str(), (static_cast<int>(a[2]) & allowed) | O_CLOEXEC, 0666);
     must(job, opened >= 0, call);
 }

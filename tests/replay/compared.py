@@ -51,7 +51,7 @@ def calls_of(directory: Any, is_data: Any) -> dict[int, list[tuple[Any, ...]]]:
             continue
         name = STAND_INS.get(function.name, function.name)
         offset = int(events.offset[i])
-        if function.completes or name == "open":
+        if function.completes or (name == "open" and offset != reader.OPENED_TO_SYNC):
             offset = -1  # a number of the trace's own, or nothing
         shared = "shared" in name or "ordered" in name
         row = (

@@ -30,6 +30,13 @@ static void posix(const char* directory) {
     fsync(fd);
     if (pread(fd, data, 4096, 16000) < 0) exit(1);
     close(fd);
+    /* Every write waits for the disk. */
+    snprintf(name, sizeof name, "synced-%d.bin", rank);
+    fd = open(in(directory, name), O_WRONLY | O_CREAT | O_DSYNC, 0644);
+    for (int i = 0; i < 3; ++i)
+        if (write(fd, data, 300) < 0) exit(1);
+    close(fd);
+    snprintf(name, sizeof name, "rank-%d.bin", rank);
     /* Rank 0 writes what the others then read. */
     if (rank == 0) {
         fd = open(in(directory, "input.txt"), O_WRONLY | O_CREAT, 0644);

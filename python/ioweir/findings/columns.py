@@ -24,7 +24,7 @@ from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, 
 from ioweir.findings.intervals import covered, union
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
-from ioweir.trace.reader import FLAG_FAILED, Trace
+from ioweir.trace.reader import FLAG_FAILED, OPENED_TO_SYNC, Trace
 from ioweir.trace.runtime_files import is_runtime_file
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ _DEEPEST: Final = 16
 _PAUSE_NS: Final = 5_000
 """A pause between two calls that is no longer belongs to them: a system call alone takes as long, and programs that
 compute between calls take more."""
-_OPENED_TO_SYNC: Final = -2
-"""Offset of an open with O_SYNC or O_DSYNC (spec/records.toml)."""
 LARGE: Final = 1 << 20
 """Calls of so many bytes show what the storage can do."""
 
@@ -303,7 +301,7 @@ class Columns:
     @cached_property
     def synced(self) -> Mask:
         """Of these, writes that wait for the disk: to files that their rank has opened with O_SYNC or O_DSYNC."""
-        opens = self.is_layer(POSIX) & self.is_op("open") & ~self.failed & (self.offset == _OPENED_TO_SYNC)
+        opens = self.is_layer(POSIX) & self.is_op("open") & ~self.failed & (self.offset == OPENED_TO_SYNC)
         pair = self.file * self.units + self.unit
         return self.storage & self.is_op("write") & np.isin(pair, np.unique(pair[opens]))
 

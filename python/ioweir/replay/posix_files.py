@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ioweir.replay.model import Op
+from ioweir.trace.reader import OPENED_TO_SYNC
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -48,6 +49,8 @@ class _Opened:
     writes: bool = False
     appends: bool = False
     sizes: bool = False
+    syncs: bool = False
+    """Every write waits for the disk."""
     first: str = ""
     """What was done first: `read` or `write`."""
     first_place: int = 0
@@ -147,6 +150,7 @@ class PosixFiles:
             opened.opening.arguments.pop()
         elif name != "open":
             self._stand_ins[f"{name}: open"] += 1
+        opened.syncs = row.offset == OPENED_TO_SYNC
         if name == "mkstemp":
             opened.sizes = opened.reads = True
         self._descriptors.setdefault(row.file, []).append(opened)
@@ -265,7 +269,8 @@ def _flags(opened: _Opened) -> int:
     if not changes:
         return os.O_RDONLY
     access = os.O_RDWR if opened.reads else os.O_WRONLY
-    return access | os.O_CREAT | (os.O_APPEND if opened.appends else 0)
+    # Of O_SYNC and O_DSYNC the trace does not say which: the one that costs less.
+    return access | os.O_CREAT | (os.O_APPEND if opened.appends else 0) | (os.O_DSYNC if opened.syncs else 0)
 
 
 def _mode(opened: _Opened) -> str:

@@ -48,6 +48,8 @@ DATA_OPS: Final = spec_names.DATA_OPS
 
 FLAG_FAILED: Final = 1
 FLAG_SHORT: Final = 2
+OPENED_TO_SYNC: Final = -2
+"""Offset of an open with O_SYNC or O_DSYNC (spec/records.toml)."""
 
 BATCH_EVENTS: Final = 1 << 20
 

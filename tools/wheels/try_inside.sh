@@ -17,22 +17,19 @@ shows() { # NAME PATTERN COMMAND...: one that succeeds, and prints a line that m
     shift 2
     step "$name" bash -c 'set -o pipefail; pattern=$1; shift; "$@" | tee out >&2 && grep -Eq -e "$pattern" out' shows "$pattern" "$@"
 }
-spent() { # NAME LIMIT COMMAND...: processor time, user and system, the least of five
-    local name=$1 limit=$2
-    shift 2
-    step "$name: processor time at most $limit s" ioweir-venv/bin/python - "$limit" "$@" <<'PYTHON'
+spent() { # NAME COMMAND...: processor time, user and system, the least of five: a figure and no verdict, for other programs share caches
+    local name=$1
+    shift
+    echo "        $name: $(ioweir-venv/bin/python - "$@" <<'PYTHON'
 import os, subprocess, sys
-limit, words = float(sys.argv[1]), sys.argv[2:]
 def once():
     before = os.times()
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
-least = min(once() for _ in range(5))
-print(f"{least:.2f} s")
-sys.exit(least > limit)
+print(f"{min(once() for _ in range(5)):.2f} s of a processor")
 PYTHON
-    cat log
+    )"
 }
 
 end() { echo "$passed passed, $failed failed"; [ "$failed" -eq 0 ]; exit; }
@@ -49,8 +46,8 @@ shows "ioweir --help" 'Usage: ioweir' ioweir --help
 shows "ioweir --version" '^ioweir [0-9]' ioweir --version
 step "import ioweir" python -c 'import ioweir, ioweir._core'
 step "man pages and completion" test -s ioweir-venv/share/man/man1/ioweir-run.1 -a -s ioweir-venv/share/bash-completion/completions/ioweir
-spent "import ioweir" 0.15 python -c 'import ioweir'
-spent "ioweir --help" 0.2 ioweir --help
+spent "import ioweir" python -c 'import ioweir'
+spent "ioweir --help" ioweir --help
 for mpi in openmpi mpich; do
     echo "== $mpi"
     case $mpi in
@@ -64,9 +61,9 @@ for mpi in openmpi mpich; do
     step "a program by itself" "${program[@]}"
     step "ioweir run -o before -- mpirun" ioweir run -q -o "$directory/before" -- "${program[@]}"
     shows "report: both ranks' calls of MPI-IO" 'MPI-IO +write.* 16.00 MiB' ioweir report "$directory/before"
-    shows "report --json" '"version"' ioweir report --json "$directory/before"
+    step "report --json" bash -c 'ioweir report --json "$0" | python -m json.tool >/dev/null' "$directory/before"
     step "report --html" ioweir report --html "$directory/page.html" "$directory/before"
-    shows "findings" 'tiny requests|collective-scattered|small-requests' ioweir findings "$directory/before"
+    shows "findings" 'The plan as a file' ioweir findings "$directory/before"
     printf '[[file]]\nmatch = "lattice.data"\nwriters = "auto"\n' >"$directory/plan.toml"
     printf '[[file]]\nmatch = "*.data"\nwriters = "aggregators:3"\nstripe = { size = "1 MiB", count = 3 }\n' >"$directory/explained.toml"
     shows "ioweir doctor" 'ioweir' ioweir doctor -- "${program[@]}"
@@ -74,7 +71,7 @@ for mpi in openmpi mpich; do
     step "ioweir run --plan --verify" ioweir run -q -o "$directory/after" --plan "$directory/plan.toml" --verify -- "${program[@]}"
     shows "the plan was applied" 'applied: rule "lattice.data": mapping shared' ioweir report "$directory/after"
     shows "the file is verified" 'verified: 16.00 MiB in 1 file' ioweir report "$directory/after"
-    shows "compare" 'calls 65,536 -> ' ioweir compare "$directory/before" "$directory/after"
+    shows "compare" 'One pair of runs is not a statistic' ioweir compare "$directory/before" "$directory/after"
     shows "ioweir kernel" 'file verified' ioweir kernel lattice local=16,16,16,16 site=16 --ranks 2 --mpi $mpi --directory "$directory" --verify
     step "ioweir replay" ioweir replay "$directory/before" --directory "$directory"
     step "the libraries for ioweir.h load" python -c "import ctypes; ctypes.CDLL('$library/libioweir_partition_$mpi.so').ioweir_error_text"

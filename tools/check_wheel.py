@@ -2,7 +2,7 @@
 """Checks wheels of ioweir: tools/check_wheel.py WHEEL... What they hold, their size, and what their binaries ask for.
 
 Lives here: the promise for wheels (docs/explanation/dependencies.md). Not here: what the preloaded libraries export
-(check_symbols.py), whether the wheel works (test_wheel.sh).
+(check_symbols.py), whether the wheel works (wheels/try.sh).
 """
 
 from __future__ import annotations
@@ -25,10 +25,19 @@ LIBRARIES: Final = (
     "libioweir_preload.so", "libioweir_container.so", "link/none/libioweir_trace.a", *BACK_ENDS,
     *(name.format(kind) for name in FOR_EACH_MPI for kind in ("openmpi", "mpich")),
 )  # fmt: skip
-HELD: Final = (*(f"ioweir/lib/{name}" for name in LIBRARIES), "ioweir/include/ioweir/ioweir.h", "ioweir/__init__.py")
-# Those alone are linked with an MPI library, which is the user's.
-LINKED_WITH_MPI: Final = ("libioweir_partition_", "kernel_runner_", "replay_runner_")
-MPI_LIBRARIES: Final = ("libmpi.so.", "libmpich.so.")
+# Named as MPICH's library is outside of Debian; brings Debian's, where that is the one that is there.
+BRIDGE: Final = "ioweir/lib/mpich/libmpi.so.12"
+HELD: Final = (
+    *(f"ioweir/lib/{name}" for name in LIBRARIES), BRIDGE, "ioweir/include/ioweir/ioweir.h", "ioweir/__init__.py",
+    "ioweir/html/assets/echarts.min.js",
+)  # fmt: skip
+# What pip puts into the environment's share.
+SHARED: Final = ("man/man1/ioweir-run.1", "bash-completion/completions/ioweir")
+# Those alone are linked with an MPI library, which is the user's: by names that each library of the family has.
+MPI_LIBRARIES: Final = {
+    **{f"{part}_openmpi": ("libmpi.so.40",) for part in ("libioweir_partition", "kernel_runner", "replay_runner")},
+    **{f"{part}_mpich": ("libmpi.so.12",) for part in ("libioweir_partition", "kernel_runner", "replay_runner")},
+}
 # Of the C library before 2.34, which had them apart; later ones have them still.
 ALSO_ALLOWED: Final = ("libutil.so.",)
 
@@ -36,7 +45,8 @@ ALSO_ALLOWED: Final = ("libutil.so.",)
 def judge_binary(path: Path) -> list[str]:
     """What a binary asks for that not every system with the oldest C library has."""
     binary = read_library(path)
-    allowed = ALLOWED_NEEDED + ALSO_ALLOWED + (MPI_LIBRARIES if path.name.startswith(LINKED_WITH_MPI) else ())
+    of_mpi = ("libmpich.so.12",) if path.match(BRIDGE) else MPI_LIBRARIES.get(path.name.removesuffix(".so"), ())
+    allowed = ALLOWED_NEEDED + ALSO_ALLOWED + of_mpi
     faults = [f"needs the library {name}" for name in binary.needed if not name.startswith(allowed)]
     faults += [
         f"needs {name} of glibc {'.'.join(map(str, version))}, which is newer than {'.'.join(map(str, OLDEST_GLIBC))}"
@@ -54,6 +64,9 @@ def judge(wheel: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as place:
         names = archive.namelist()
         faults += [f"lacks {name}" for name in HELD if name not in names]
+        faults += [
+            f"lacks share/{name}" for name in SHARED if not any(n.endswith(f".data/data/share/{name}") for n in names)
+        ]
         if not any(name.startswith("ioweir/_core.") for name in names):
             faults.append("lacks ioweir/_core, the module for Python")
         for name in names:

@@ -1,7 +1,7 @@
-"""What `make install` puts under PREFIX/share: tools/shell_files.py PREFIX.
+"""What `make install` puts under PREFIX/share: tools/shell_files.py [--no-modules] PREFIX.
 
 Man pages and the completion of bash, zsh and fish, made from the command line itself; environment modules, and the
-script of `ioweir-watch` (modules/).
+script of `ioweir-watch` (modules/), which name PREFIX: a wheel has none of them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def main() -> None:
     """Write them all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("prefix", type=Path, help="as of `make install`")
-    prefix = parser.parse_args().prefix
+    parser.add_argument("--no-modules", action="store_true", help="man pages and completion alone")
+    options = parser.parse_args()
+    prefix = options.prefix
     pages = prefix / "share" / "man" / "man1"
     pages.mkdir(parents=True, exist_ok=True)
     group = typer.main.get_command(app)
@@ -91,7 +93,8 @@ def main() -> None:
         script.parent.mkdir(parents=True, exist_ok=True)
         text = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION, shell=shell)
         script.write_text(text + "\n", encoding="utf-8")
-    write_modules(prefix.resolve())
+    if not options.no_modules:
+        write_modules(prefix.resolve())
 
 
 def write_modules(prefix: Path) -> None:

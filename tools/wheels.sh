@@ -40,6 +40,7 @@ rm -f "$home"/raw/*.whl
 if ! .venv/bin/python -m pip wheel -v --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index -w "$home/raw" . \
     --config-settings build-dir="$home/$architecture" --config-settings cmake.build-type=Release \
     --config-settings install.strip=true \
+    --config-settings cmake.define.CMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG" --config-settings cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
     --config-settings cmake.define.CMAKE_C_COMPILER="$home/bin/$architecture-$glibc-cc" \
     --config-settings cmake.define.CMAKE_CXX_COMPILER="$home/bin/$architecture-$glibc-c++" \
     --config-settings cmake.define.CMAKE_LINKER=/usr/bin/ld --config-settings cmake.define.CMAKE_OBJCOPY=/usr/bin/objcopy \
@@ -52,13 +53,7 @@ then
     exit 1
 fi
 
-cd "$home/raw"
-# The module for this Python serves it alone; that of the stable ABI all from 3.12 on. "abi3" is what pip compares.
-python=$("$home/tools/bin/python" -c 'import sys; print(f"cp{sys.version_info[0]}{sys.version_info[1]}")')
-"$home/tools/bin/python" -m wheel tags --remove --python-tag "$python" --abi-tag abi3 ./*.whl >/dev/null
-PATH=$home/tools/bin:$PATH "$home/tools/bin/auditwheel" repair --plat "manylinux_${glibc/./_}_$architecture" --only-plat \
-    --exclude 'libmpi.so.*' --exclude 'libmpich.so.*' -w "$home/dist" ./*.whl
-cd - >/dev/null
-.venv/bin/python tools/check_wheel.py "$home"/dist/*"_$architecture.whl"
+rm -f "$home"/dist/*"_$architecture.whl" "$home"/dist/*.tar.gz
+tools/wheels/finish.sh "$home"/raw/*.whl "manylinux_${glibc/./_}_$architecture" "$home/bin/$architecture-$glibc-cc" "$home/dist"
 .venv/bin/python -c 'import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))' "$home/dist" >/dev/null
-ls -l "$home"/dist
+(cd "$home/dist" && wc -c ./*)

@@ -1,6 +1,7 @@
 #include "kernels/replay/job.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/checked.hpp"

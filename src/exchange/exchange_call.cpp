@@ -1,6 +1,7 @@
 #include "exchange/exchange_call.hpp"
 
 #include <ctime>
+#include <new>
 
 #include "base/raw_syscall.hpp"
 

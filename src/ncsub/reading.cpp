@@ -1,6 +1,7 @@
 #include "ncsub/reading.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <queue>
 #include <utility>

@@ -1,6 +1,7 @@
 #include "sim/locks.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ioweir::sim {
 namespace {

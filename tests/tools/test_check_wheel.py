@@ -30,18 +30,27 @@ def wheel(place: Path, members: dict[str, bytes]) -> Path:
 
 @pytest.fixture
 def whole(tmp_path: Path) -> dict[str, bytes]:
-    return dict.fromkeys((*check_wheel.HELD, CORE), built(tmp_path, "int one(void) { return 1; }"))
+    shared = (f"ioweir-0.data/data/share/{name}" for name in check_wheel.SHARED)
+    return dict.fromkeys((*check_wheel.HELD, CORE, *shared), built(tmp_path, "int one(void) { return 1; }"))
 
 
 def test_a_whole_wheel_has_no_fault(tmp_path: Path, whole: dict[str, bytes]) -> None:
     assert check_wheel.judge(wheel(tmp_path, whole)) == []
 
 
-@pytest.mark.parametrize("name", ["ioweir/lib/libioweir_openmpi.so", "ioweir/include/ioweir/ioweir.h", CORE])
+@pytest.mark.parametrize(
+    "name",
+    ["ioweir/lib/libioweir_openmpi.so", "ioweir/include/ioweir/ioweir.h", check_wheel.BRIDGE, CORE],
+)
 def test_what_is_missing_is_named(tmp_path: Path, whole: dict[str, bytes], name: str) -> None:
     del whole[name]
     (fault,) = check_wheel.judge(wheel(tmp_path, whole))
     assert fault.startswith("lacks " + name.removesuffix(".abi3.so"))
+
+
+def test_missing_man_pages_are_named(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    del whole["ioweir-0.data/data/share/man/man1/ioweir-run.1"]
+    assert check_wheel.judge(wheel(tmp_path, whole)) == ["lacks share/man/man1/ioweir-run.1"]
 
 
 def test_a_newer_c_library_is_a_fault(tmp_path: Path, whole: dict[str, bytes]) -> None:
@@ -55,15 +64,25 @@ def test_a_newer_c_library_is_a_fault(tmp_path: Path, whole: dict[str, bytes]) -
     assert f"{CORE}: needs newer of glibc 2.36, which is newer than 2.28" in faults
 
 
-def test_the_mpi_library_is_for_those_that_are_linked_with_it(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    provider = tmp_path / "libmpi.so.40"
-    provider.write_bytes(built(tmp_path, "int MPI_Init(void) { return 0; }", "-Wl,-soname,libmpi.so.40"))
-    with_mpi = built(tmp_path, "int MPI_Init(void); int one(void) { return MPI_Init(); }", str(provider))
-    whole["ioweir/lib/libioweir_partition_openmpi.so"] = with_mpi
-    assert check_wheel.judge(wheel(tmp_path, whole)) == []
-    whole["ioweir/lib/libioweir_openmpi.so"] = with_mpi
+@pytest.mark.parametrize(
+    ("name", "soname", "allowed"),
+    [
+        ("ioweir/lib/libioweir_partition_openmpi.so", "libmpi.so.40", True),
+        ("ioweir/lib/libioweir_openmpi.so", "libmpi.so.40", False),
+        ("ioweir/lib/kernel_runner_mpich", "libmpi.so.12", True),
+        # Debian's name for it alone.
+        ("ioweir/lib/kernel_runner_mpich", "libmpich.so.12", False),
+        (check_wheel.BRIDGE, "libmpich.so.12", True),
+    ],
+)
+def test_the_mpi_library_is_for_those_that_are_linked_with_it(
+    tmp_path: Path, whole: dict[str, bytes], name: str, soname: str, allowed: bool
+) -> None:
+    provider = tmp_path / soname
+    provider.write_bytes(built(tmp_path, "int MPI_Init(void) { return 0; }", f"-Wl,-soname,{soname}"))
+    whole[name] = built(tmp_path, "int MPI_Init(void); int one(void) { return MPI_Init(); }", str(provider))
     faults = check_wheel.judge(wheel(tmp_path, whole))
-    assert faults == ["ioweir/lib/libioweir_openmpi.so: needs the library libmpi.so.40"]
+    assert faults == ([] if allowed else [f"{name}: needs the library {soname}"])
 
 
 def test_a_large_wheel_is_a_fault(tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:

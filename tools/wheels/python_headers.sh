@@ -7,9 +7,7 @@ package=libpython3.13-dev
 place=$1
 found=$place/usr/include/python3.13
 if [ ! -e "$found/Python.h" ]; then
-    mirror=$(find /etc/apt/sources.list /etc/apt/sources.list.d -type f \( -name '*.sources' -o -name '*.list' \) -exec cat {} + 2>/dev/null \
-        | sed -n -e 's/^URIs: *\([^ ]*\).*/\1/p' -e 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/\2/p' | grep /debian | grep -v security | sed -n 1p) || true
-    [ -n "$mirror" ] || { echo "no Debian mirror found in this machine's apt sources" >&2; exit 1; }
+    mirror=$("$(dirname "$0")/../debian_mirror.sh")
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
     chmod 755 "$work"

@@ -18,7 +18,7 @@ from ioweir.base import locate, plain_text
 from ioweir.base.compiled import compiled
 from ioweir.base.new_folder import require_writable
 from ioweir.errors import EXIT_NOT_FOUND, EXIT_NOT_STARTED, EXIT_USAGE, IoweirError
-from ioweir.launch import forwarding
+from ioweir.launch import forwarding, launchers
 from ioweir.programs import elf, linking
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ LAUNCHERS: Final = {
     linking.OPEN_MPI: ("mpirun.openmpi", "mpirun", "mpiexec"),
     linking.MPICH: ("mpiexec.mpich", "mpiexec", "mpirun"),
 }
-# More ranks than processors are normal on the machine of one person.
-ENVIRONMENT: Final = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+_KINDS: Final = {launchers.Kind.OPEN_MPI: linking.OPEN_MPI, launchers.Kind.HYDRA: linking.MPICH}
+_LIBRARIES: Final = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12")
+_SEARCHED_BY_ALL: Final = ("/", "/usr", "/usr/local")
 # A mistyped number must not bring the machine down.
 _RANKS_A_PROCESSOR: Final = 64
 _LEAST_LIMIT: Final = 256
@@ -92,7 +93,7 @@ def runner(kind: str, program: str = "kernel_runner") -> Path:
 
 def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
     """What is executed."""
-    kind = options.mpi or linking.kind_of_environment()
+    kind = options.mpi or kind_here()
     if kind not in LAUNCHERS:
         raise IoweirError(f"--mpi {kind}: a kernel needs an MPI library: {' or '.join(LAUNCHERS)}", EXIT_USAGE)
     if options.ranks < 1:
@@ -110,6 +111,33 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
     ]  # fmt: skip
 
 
+def kind_here() -> str:
+    """The MPI of the `mpicc` in PATH; where there is none, for nobody compiles there, of the launcher in PATH."""
+    if shutil.which("mpicc") is None:
+        for path in filter(None, map(shutil.which, ("mpirun", "mpiexec"))):
+            launcher = launchers.identify(path)
+            if launcher is not None and launcher.kind in _KINDS:
+                return _KINDS[launcher.kind]
+    return linking.kind_of_environment()
+
+
+def environment_of(launcher: str) -> dict[str, str]:
+    """What a launcher of ranks is started with, for a runner that may have been linked on another machine.
+
+    Its MPI library may lie in a folder that ld.so does not search by itself: beside the launcher's.
+    """
+    # More ranks than processors are normal on the machine of one person.
+    environment = {"OMPI_MCA_rmaps_base_oversubscribe": "1", **os.environ}
+    above = Path(os.path.realpath(shutil.which(launcher) or launcher)).parent.parent
+    if str(above) not in _SEARCHED_BY_ALL:
+        beside = [above / name for name in ("lib", "lib64")]
+        found = [str(place) for place in beside if any((place / library).exists() for library in _LIBRARIES)]
+        searched = os.environ.get("LD_LIBRARY_PATH")
+        if found:
+            environment["LD_LIBRARY_PATH"] = os.pathsep.join([*([searched] if searched else []), *found])
+    return environment
+
+
 def launcher_of(kind: str) -> str:
     """The command that starts ranks of an MPI library."""
     launcher = next((word for word in LAUNCHERS[kind] if shutil.which(word)), None)
@@ -124,7 +152,7 @@ def run(name: str, settings: Sequence[str], options: Options, as_json: bool) -> 
     words = command(name, settings, options)
     _require_sense(words[3:], options.ranks)
     rows = []
-    with forwarding.started(words, {**ENVIRONMENT, **os.environ}) as child:
+    with forwarding.started(words, environment_of(words[0])) as child:
         assert child.process.stdout is not None
         for line in child.process.stdout:
             if as_json or not line.startswith("{"):

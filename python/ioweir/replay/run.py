@@ -20,7 +20,6 @@ from ioweir.containers import container
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
 from ioweir.launch import kernel as kernels
-from ioweir.programs import linking
 from ioweir.replay import from_trace, write
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ class Prepared:
     @contextlib.contextmanager
     def make(cls, options: Options, recorded: Recorded) -> Iterator[Prepared]:
         """In the directory that the user named; the original files are never touched."""
-        kind = options.mpi or recorded.mpi or linking.kind_of_environment()
+        kind = options.mpi or recorded.mpi or kernels.kind_here()
         if kind not in kernels.LAUNCHERS:
             raise IoweirError(
                 f"the trace does not say which MPI library it was; name it: --mpi {'|'.join(kernels.LAUNCHERS)}"
@@ -230,22 +229,25 @@ class Prepared:
 
     def _run(self, options: Options, turns: Sequence[Turn], told: Callable[[dict[str, Any]], None]) -> None:
         runner, ranks = kernels.runner(self._kind, RUNNER), len(self._recorded.ranks)
+        launcher = kernels.launcher_of(self._kind)
+        environment = kernels.environment_of(launcher)
         words = [
-            kernels.launcher_of(self._kind), "-n", str(ranks), str(runner),
+            launcher, "-n", str(ranks), str(runner),
             "--script", f"{self._name}/scripts", *(word for turn in turns for word in self._words(turn)),
             "--think", repr(think_factor(options.think)), "--memory", str(options.memory),
             # The trace of one replay has the recorded calls and no others.
             "--keep", str(int(options.keep or len(turns) == 1)),
         ]  # fmt: skip
         if not _under_ioweir(options):
-            _executed(words, len(turns), told)
+            _executed(words, environment, len(turns), told)
             return
         with contextlib.ExitStack() as temporary:
             output = options.output
             if output is None:
                 output = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="ioweir-replay-"))) / "trace"
             plan = [] if options.plan is None else ["--plan", str(options.plan)]
-            _executed(processes.ioweir("run", "--quiet", "-o", str(output), *plan, "--", *words), len(turns), told)
+            traced = processes.ioweir("run", "--quiet", "-o", str(output), *plan, "--", *words)
+            _executed(traced, environment, len(turns), told)
 
     def _remove(self, name: str) -> None:
         """With the parts of its files on other targets: those of a file that is gone belong to nobody."""
@@ -265,10 +267,12 @@ def _under_ioweir(options: Options) -> bool:
     return options.plan is not None or options.output is not None
 
 
-def _executed(words: Sequence[str], turns: int, told: Callable[[dict[str, Any]], None]) -> None:
+def _executed(
+    words: Sequence[str], environment: dict[str, str], turns: int, told: Callable[[dict[str, Any]], None]
+) -> None:
     """Tells of each line that the runner prints for a turn."""
     found = 0
-    with forwarding.started(words, {**kernels.ENVIRONMENT, **os.environ}) as child:
+    with forwarding.started(words, environment) as child:
         assert child.process.stdout is not None
         for line in child.process.stdout:
             if line.startswith('{"seconds"'):

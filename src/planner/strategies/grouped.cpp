@@ -2,6 +2,7 @@
 // that were all there is (syncIO: Liu et al. 2013; with one rank a group: a file per process). Groups never wait for each other.
 // What does not live here: where a group's file is and how readers find a byte again (container).
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>

@@ -189,7 +189,7 @@ std::int64_t sum(std::int64_t mine) {
 }
 
 /// For JSON.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
     std::string all = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') all += '\\';
@@ -218,7 +218,7 @@ int report(const Job& job, double seconds, const double (&spent)[4]) {
             "\"written_bytes\": %lld, "
             "\"read_bytes\": %lld, \"calls\": %lld, \"failed\": %lld, \"first_failure\": %s}\n",
             longest, io_s, write_s, read_s, other_s, static_cast<long long>(written), static_cast<long long>(read),
-            static_cast<long long>(calls), static_cast<long long>(failed), quoted(words).c_str());
+            static_cast<long long>(calls), static_cast<long long>(failed), in_quotes(words).c_str());
         std::fflush(stdout);
     }
     return failed == 0 ? 0 : 1;

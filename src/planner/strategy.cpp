@@ -15,7 +15,7 @@ namespace ioweir::planner {
 
 namespace {
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 template <typename Kind>
 std::string form_of(const Name<Kind>& name) {
@@ -72,11 +72,11 @@ Result<Parsed<Kind>> parse_named(std::string_view choice, std::string_view text,
         const auto count = parse_count(name.count, has_count, has_count ? text.substr(colon + 1) : std::string_view{});
         if (count) return Parsed<Kind>{name.kind, *count};
         const std::string numbers = name.count == CountForm::none ? "" : ", with N = 1 or more";
-        return Error{"malformed " + std::string(choice), quoted(text), "write " + form_of(name) + numbers};
+        return Error{"malformed " + std::string(choice), in_quotes(text), "write " + form_of(name) + numbers};
     }
     std::vector<std::string_view> heads;
     for (const Name<Kind>& name : names) heads.push_back(name.text);
-    return Error{"unknown " + std::string(choice), quoted(text), name_remedy(head, heads)};
+    return Error{"unknown " + std::string(choice), in_quotes(text), name_remedy(head, heads)};
 }
 
 template <typename Kind>

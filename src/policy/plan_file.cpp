@@ -35,7 +35,7 @@ public:
         check_keys(document, top_level_keys, "a plan file has [[file]] tables only");
         if (const toml::node* files = document.get("file"); files != nullptr && ok()) read_rules(*files, plan);
         if (plan.files.empty())
-            fail("a plan file without a [[file]] table", quoted(name()),
+            fail("a plan file without a [[file]] table", in_quotes(name()),
                  "write one [[file]] table with a match and what differs from the defaults");
         if (!ok()) return error();
         return plan;
@@ -62,7 +62,7 @@ private:
             if (!ok()) return;
             for (const FileRule& earlier : plan.files) {
                 if (earlier.match != rule.match) continue;
-                fail("a pattern stands in the plan twice", quoted(rule.match) + at(element.source()),
+                fail("a pattern stands in the plan twice", in_quotes(rule.match) + at(element.source()),
                      "the first match wins (line " + std::to_string(earlier.line) + "): remove one of the two");
                 return;
             }
@@ -75,7 +75,7 @@ private:
         check_keys(table, rule_table.names);
         for (const Key& key : rule_table.keys)
             if (key.required && !table.contains(key.name))
-                fail("a [[file]] table without " + quoted(key.name), name() + ":" + std::to_string(rule.line),
+                fail("a [[file]] table without " + in_quotes(key.name), name() + ":" + std::to_string(rule.line),
                      std::string(key.missing));
         read_table(table, rule);
         rule.given = given_keys([&](std::string_view path) { return static_cast<bool>(table.at_path(path)); });
@@ -96,7 +96,8 @@ private:
                 if (one.table != nullptr && is_one_of(key.str(), one.table->names) &&
                     !is_one_of(key.str(), rule_table.names))
                     fail("a key of the table " + std::string(one.name) + " outside of it",
-                         quoted(key.str()) + at(key.source()), "write [file." + std::string(one.name) + "] above it");
+                         in_quotes(key.str()) + at(key.source()),
+                         "write [file." + std::string(one.name) + "] above it");
     }
 };
 

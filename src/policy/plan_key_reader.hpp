@@ -16,7 +16,7 @@
 
 namespace ioweir::policy {
 
-inline std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+inline std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 class KeyReader : protected TomlReader {
 public:
@@ -133,7 +133,7 @@ public:
         } else if (names != nullptr && !names->empty()) {
             for (auto&& [pattern, lengths] : *names) {
                 const std::string name(pattern.str());
-                values.push_back({name, shape("chunks of " + quoted(name), lengths)});
+                values.push_back({name, shape("chunks of " + in_quotes(name), lengths)});
                 if (!ok()) return;
             }
         } else {

@@ -27,7 +27,10 @@ protected:
     }
 
     const policy::PlanFile plan_ =
-        policy::parse_plan_file("[[file]]\nmatch = \"a.nc\"\nnetcdf = { subfiles = 2 }\n", "plan").take();
+        policy::parse_plan_file("[[file]]\nmatch = \"a.nc\"\nnetcdf = { subfiles = 2 }\n"
+                                "[[file]]\nmatch = \"c.nc\"\nmapping = \"grouped:2\"\n",
+                                "plan")
+            .take();
     static constexpr const char* four = "nc_subfiling_enabled=true;nc_num_subfiles=4";
     int rank_ = 0;
 };
@@ -37,6 +40,17 @@ TEST_F(SubfileOptionsOfRanks, AreThoseOfPlanOrEnvironmentWhereAllHaveThem) {
     ::setenv("PNETCDF_HINTS", four, 1);
     EXPECT_EQ(find("a.nc").options->subfiles, 2);
     EXPECT_EQ(find("b.nc").options->subfiles, 4);
+}
+
+TEST_F(SubfileOptionsOfRanks, AreNoneWhereThePlanMakesAContainer) {
+    EXPECT_EQ(find("c.nc").problem, "") << "nobody wants subfiles";
+    ::setenv("PNETCDF_HINTS", four, 1);
+    const FoundOptions found = find("c.nc");
+    EXPECT_FALSE(found.options);
+    EXPECT_NE(found.problem.find("'c.nc' divides the bytes of the file already"), std::string::npos) << found.problem;
+    EXPECT_FALSE(found.is_only_noted);
+    ::setenv("PNETCDF_HINTS", "pnetcdf_subfiling=enable;nc_num_subfiles=4", 1);
+    EXPECT_TRUE(find("c.nc").is_only_noted) << "PnetCDF's own hint";
 }
 
 TEST_F(SubfileOptionsOfRanks, AreNoneWhereTheEnvironmentsDiffer) {

@@ -38,7 +38,7 @@ public:
         if (options_.subfiles == 0)
             return {std::nullopt, "nothing says how many subfiles there shall be: give the hint nc_num_subfiles",
                     !by_papers_name_};
-        return {options_, ""};
+        return {options_, "", !by_papers_name_};
     }
 
 private:
@@ -107,11 +107,14 @@ Own own_options(const policy::PlanFile& plan, const char* path, MPI_Info info) {
     if (rule != nullptr && (rule->netcdf.subfiles > 0 || rule->netcdf.automatic))
         return {{SubfileOptions{rule->netcdf.subfiles, rule->netcdf.min_ndims, {}, rule->netcdf.par_dim, rule}, ""},
                 rule - plan.files.data() + 1};
-    if (const char* hints = std::getenv("PNETCDF_HINTS")) {
-        FoundOptions found = subfile_options_in(hints);
-        if (found.options || !found.problem.empty()) return {std::move(found), -1};
-    }
-    return {subfile_options_of(info)};
+    Own own;
+    if (const char* hints = std::getenv("PNETCDF_HINTS")) own = {subfile_options_in(hints), -1};
+    if (!own.found.options && own.found.problem.empty()) own = {subfile_options_of(info)};
+    // A netCDF file with subfiles of its own cannot be a container, too: neither library would know it again.
+    if (own.found.options && rule != nullptr && rule->strategy.mapping.kind != planner::MappingKind::shared)
+        own.found = {std::nullopt, "the plan's rule '" + rule->match + "' divides the bytes of the file already",
+                     own.found.is_only_noted};
+    return own;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace ioweir::pnetcdf {
 struct FoundOptions {
     std::optional<SubfileOptions> options;
     std::string problem;  ///< options that cannot be followed; the same on all ranks
-    /// By PnetCDF's own hint, which a library built without subfiling leaves out without a word: so do we, but for the trace.
+    /// A problem is: by PnetCDF's own hint, which a library built without subfiling leaves out without a word: so do we, but for the trace.
     bool is_only_noted = false;
 };
 

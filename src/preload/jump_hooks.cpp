@@ -82,17 +82,16 @@ Jump real___longjmp_chk;
 
 using namespace ioweir::preload;  // NOLINT: the hooks below are global C functions
 
+// By names of their own: some C++ libraries bring setjmp.h, which declares these functions as ones that let no exception through.
 extern "C" {
-IOWEIR_EXPORT void longjmp(struct __jmp_buf_tag* buffer, int value) noexcept(false) {
-    jump(real_longjmp, "longjmp", buffer, value);
-}
-IOWEIR_EXPORT void _longjmp(struct __jmp_buf_tag* buffer, int value) noexcept(false) {
-    jump(real__longjmp, "_longjmp", buffer, value);
-}
-IOWEIR_EXPORT void siglongjmp(struct __jmp_buf_tag* buffer, int value) noexcept(false) {
-    jump(real_siglongjmp, "siglongjmp", buffer, value);
-}
-IOWEIR_EXPORT void __longjmp_chk(struct __jmp_buf_tag* buffer, int value) noexcept(false) {
-    jump(real___longjmp_chk, "__longjmp_chk", buffer, value);
-}
+#define IOWEIR_JUMP(name)                                                                                     \
+    IOWEIR_EXPORT void hooked_##name(struct __jmp_buf_tag* buffer, int value) noexcept(false) __asm__(#name); \
+    void hooked_##name(struct __jmp_buf_tag* buffer, int value) noexcept(false) {                             \
+        jump(real_##name, #name, buffer, value);                                                              \
+    }
+IOWEIR_JUMP(longjmp)
+IOWEIR_JUMP(_longjmp)
+IOWEIR_JUMP(siglongjmp)
+IOWEIR_JUMP(__longjmp_chk)
+#undef IOWEIR_JUMP
 }

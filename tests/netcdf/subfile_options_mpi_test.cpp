@@ -26,11 +26,11 @@ protected:
         EXPECT_NE(found.problem.find("differ between ranks"), std::string::npos) << found.problem;
     }
 
-    const policy::PlanFile plan_ =
-        policy::parse_plan_file("[[file]]\nmatch = \"a.nc\"\nnetcdf = { subfiles = 2 }\n"
-                                "[[file]]\nmatch = \"c.nc\"\nmapping = \"grouped:2\"\n",
-                                "plan")
-            .take();
+    const policy::PlanFile plan_ = policy::parse_plan_file(
+                                       "[[file]]\nmatch = \"a.nc\"\nnetcdf = { subfiles = 2 }\n"
+                                       "[[file]]\nmatch = \"c.nc\"\nmapping = \"grouped:2\"\n",
+                                       "plan")
+                                       .take();
     static constexpr const char* four = "nc_subfiling_enabled=true;nc_num_subfiles=4";
     int rank_ = 0;
 };

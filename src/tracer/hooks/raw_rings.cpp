@@ -1,5 +1,7 @@
 #include "tracer/hooks/raw_rings.hpp"
 
+#include <cstring>
+
 namespace ioweir::tracer {
 
 std::atomic<int> raw_ring_count;
@@ -65,6 +67,16 @@ Type* at(std::byte* base, unsigned offset) {
     return reinterpret_cast<Type*>(base + offset);
 }
 
+/// Of io_sqring_offsets and io_cqring_offsets the last word. With setup_no_mmap the program says there where the ring lies; headers call
+/// the word reserved or an address, by their age.
+template <typename Offsets>
+std::uintptr_t place_said(const Offsets& offsets) {
+    static_assert(sizeof(Offsets) == 40);
+    std::uintptr_t place = 0;
+    std::memcpy(&place, reinterpret_cast<const char*>(&offsets) + sizeof(Offsets) - sizeof place, sizeof place);
+    return place;
+}
+
 }  // namespace
 
 void begin_raw_ring(int fd, const io_uring_params& parameters) {
@@ -76,11 +88,10 @@ void begin_raw_ring(int fd, const io_uring_params& parameters) {
         if (!ring.fd.compare_exchange_strong(free, -1)) continue;
         ring.parameters = parameters;
         const bool own_memory = (parameters.flags & setup_no_mmap) != 0;
-        // Then the program said where it lies, in what older headers call reserved.
-        auto* const both = own_memory ? reinterpret_cast<std::byte*>(parameters.cq_off.resv2) : nullptr;
+        auto* const both = own_memory ? reinterpret_cast<std::byte*>(place_said(parameters.cq_off)) : nullptr;
         ring.submission.store(both);
         ring.completion.store(both);
-        ring.entries.store(own_memory ? reinterpret_cast<io_uring_sqe*>(parameters.sq_off.resv2) : nullptr);
+        ring.entries.store(own_memory ? reinterpret_cast<io_uring_sqe*>(place_said(parameters.sq_off)) : nullptr);
         ring.handed.store(0);
         ring.begun.store(false);
         ring.fd.store(fd + 1, std::memory_order_release);

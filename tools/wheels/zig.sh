@@ -16,5 +16,7 @@ for word in "$@"; do
     esac
 done
 # zig turns checks of undefined behaviour and debug information on by default. What headers of its C++ library include beyond need takes
-# more than half of the compiler's time.
-exec "$IOWEIR_ZIG" "$tool" -target "$target" -fno-sanitize=all -s -D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES -isystem "$IOWEIR_ZIG_INCLUDE" "${words[@]}"
+# more than half of the compiler's time; nanobind's headers count on it.
+lean=(-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES)
+case " $* " in *nanobind*) lean=() ;; esac
+exec "$IOWEIR_ZIG" "$tool" -target "$target" -fno-sanitize=all -s ${lean[@]+"${lean[@]}"} -isystem "$IOWEIR_ZIG_INCLUDE" "${words[@]}"

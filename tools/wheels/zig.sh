@@ -16,7 +16,7 @@ for word in "$@"; do
     esac
 done
 # zig turns checks of undefined behaviour and debug information on by default. What headers of its C++ library include beyond need takes
-# more than half of the compiler's time; nanobind's headers count on it.
+# more than half of the compiler's time. nanobind's headers count on <cstdio>, which libstdc++ brings.
 lean=(-D_LIBCPP_REMOVE_TRANSITIVE_INCLUDES)
-case " $* " in *nanobind*) lean=() ;; esac
-exec "$IOWEIR_ZIG" "$tool" -target "$target" -fno-sanitize=all -s ${lean[@]+"${lean[@]}"} -isystem "$IOWEIR_ZIG_INCLUDE" "${words[@]}"
+case "$tool $* " in c++*nanobind*" -c "*) lean=(-include cstdio) ;; esac
+exec "$IOWEIR_ZIG" "$tool" -target "$target" -fno-sanitize=all -s "${lean[@]}" -isystem "$IOWEIR_ZIG_INCLUDE" "${words[@]}"

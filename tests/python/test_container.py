@@ -82,7 +82,7 @@ def test_mistakes_and_damage_are_said(place: tuple[Path, bytes]) -> None:
     folder, plain = place
     for command in ("merge", "ls"):
         assert "not an ioweir container: plain" in ioweir(command, "plain", cwd=folder, code=1).stderr
-        assert "not an ioweir container: none" in ioweir(command, "none", cwd=folder, code=1).stderr
+        assert "'none' does not exist: name the file" in ioweir(command, "none", cwd=folder, code=1).stderr
         assert "it is an ordinary file" in ioweir(command, "plain", cwd=folder, code=1).stderr
     checked = ioweir("check", "plain", cwd=folder, code=1).stdout
     assert checked == "plain: not checked\n  not an ioweir container: plain; it is an ordinary file, in one piece\n"

@@ -87,7 +87,12 @@ def test_words_without_an_effect(say: Say, words: tuple[str, ...], message: str)
 @pytest.mark.parametrize(
     ("words", "redirect", "code", "message"),
     [
-        ("--version", ">/dev/full", 1, "ioweir: I/O: No space left on device\n"),
+        (
+            "--version",
+            ">/dev/full",
+            1,
+            "ioweir: I/O: No space left on device; make room, or name a place on another file system\n",
+        ),
         ("--version", "| sleep 0", 1, ""),
         ("--version", ">&-", 0, ""),
         ("defaults", ">&-", 0, ""),

@@ -63,7 +63,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-ranks bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package build build-bench test demo bench lint format lock install clean
+.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-ranks bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package package-for-demo build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -94,10 +94,22 @@ package: venv
 # `venv` has run when this is reached through `package`. Where `CI` is set, a warning of the compiler is an error.
 $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 	@echo "-- building ioweir into .venv"
-	log=$$(mktemp); trap 'rm -f $$log' EXIT
-	if ! $(PY) -m pip install -v --disable-pip-version-check --no-input --no-build-isolation --no-deps --no-index \
-	    $(if $(CI),--config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON) . >$$log 2>&1; then cat $$log >&2; exit 1; fi
-	grep -A4 ' warning: ' $$log >&2 || true
+	tools/package.sh
+	touch $@
+
+# On a fresh machine the demonstration has only what it needs: fewer packages, and half of the compiling, for the rest is for other
+# MPI libraries and for programs that are linked with the tracer.
+package-for-demo:
+	@if [ -e $(VENV)/.stamp-lock ]; then exec $(MAKE) package; fi
+	tools/deps.sh --demo
+	if [ ! -e $(VENV)/.stamp-lock-for-demo ] || [ requirements.lock -nt $(VENV)/.stamp-lock-for-demo ] || ! $(PY) -c '' 2>/dev/null; then
+	    tools/venv.sh --for-demo
+	fi
+	$(MAKE) -s $(VENV)/.stamp-package-for-demo
+
+$(VENV)/.stamp-package-for-demo: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock-for-demo
+	@echo "-- building what the demonstration needs of ioweir into .venv (make package builds the rest)"
+	tools/package.sh --for lmp
 	touch $@
 
 build: venv
@@ -134,7 +146,7 @@ docs: venv
 screenshots: package
 	@$(PY) tools/screenshots.py $(ARGS)
 
-demo: package
+demo: package-for-demo
 	@$(PY) tools/demo.py
 
 bench: package build-bench

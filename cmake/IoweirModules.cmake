@@ -5,8 +5,8 @@
 # Some sources are compiled together (CMake's unity build), for most of the compiler's time goes into headers: names in unnamed
 # namespaces differ within a module. ALONE: those sources whose names do not. ONE_BY_ONE: all of them are compiled alone.
 # ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
-# ioweir_test_headers(TARGET...): these tests have GoogleTest's headers and large ones of the standard library precompiled: read by each
-# of some 200 sources, they take a third of the compiler's time.
+# ioweir_test_headers(TARGET...): these tests have GoogleTest's headers and large ones of the standard library precompiled, and
+# RapidCheck's where they link it: read by each of some 200 sources, they take a third of the compiler's time.
 include_guard()
 set(IOWEIR_TOGETHER 6)
 
@@ -60,16 +60,28 @@ function(ioweir_module name)
   set_target_properties(${name} PROPERTIES IOWEIR_SOURCES "${ARG_SOURCES}")
 endfunction()
 
-function(ioweir_test_headers)
-  if(NOT TARGET ioweir_precompiled)
+# A program, because what it precompiles is for programs: libraries are compiled with other flags.
+function(_ioweir_precompiled name libraries headers)
+  if(NOT TARGET ${name})
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cpp" CONTENT "int main() {}\n")
-    # A program, because what it precompiles is for programs: libraries are compiled with other flags.
-    add_executable(ioweir_precompiled "${PROJECT_BINARY_DIR}/precompiled.cpp")
-    target_link_libraries(ioweir_precompiled PRIVATE GTest::gtest)
-    target_precompile_headers(ioweir_precompiled PRIVATE <gtest/gtest.h> <algorithm> <chrono> <filesystem> <string> <vector>)
+    add_executable(${name} "${PROJECT_BINARY_DIR}/precompiled.cpp")
+    target_link_libraries(${name} PRIVATE ${libraries})
+    target_precompile_headers(${name} PRIVATE ${headers})
   endif()
+endfunction()
+
+function(ioweir_test_headers)
+  set(headers <gtest/gtest.h> <algorithm> <chrono> <filesystem> <string> <vector>)
   foreach(target IN LISTS ARGN)
-    target_precompile_headers(${target} REUSE_FROM ioweir_precompiled)
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    if("rapidcheck" IN_LIST libraries)
+      _ioweir_precompiled(ioweir_precompiled_properties "GTest::gtest;rapidcheck"
+                          "${headers};<rapidcheck.h>;<rapidcheck/gtest.h>;<functional>;<map>;<memory>;<optional>;<set>")
+      target_precompile_headers(${target} REUSE_FROM ioweir_precompiled_properties)
+    else()
+      _ioweir_precompiled(ioweir_precompiled GTest::gtest "${headers}")
+      target_precompile_headers(${target} REUSE_FROM ioweir_precompiled)
+    endif()
   endforeach()
 endfunction()
 

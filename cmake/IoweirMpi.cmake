@@ -6,6 +6,7 @@
 #   ioweir_mpi_<kind>           INTERFACE target: headers and library, for test programs
 include_guard()
 set(IOWEIR_MPI_KINDS "")
+set(IOWEIR_ONLY_MPI "" CACHE STRING "Of the MPI libraries that are found only this one: openmpi or mpich. Empty: all")
 
 function(_ioweir_mpi_targets kind includes link_flags)
   add_library(ioweir_mpi_headers_${kind} INTERFACE)
@@ -76,7 +77,7 @@ foreach(_kind openmpi mpich)
   endif()
 endforeach()
 
-if(IOWEIR_MPICC_OPENMPI)
+if(IOWEIR_MPICC_OPENMPI AND NOT IOWEIR_ONLY_MPI STREQUAL "mpich")
   execute_process(COMMAND ${IOWEIR_MPICC_OPENMPI} --showme:incdirs OUTPUT_VARIABLE _inc RESULT_VARIABLE _rc
                   OUTPUT_STRIP_TRAILING_WHITESPACE)
   execute_process(COMMAND ${IOWEIR_MPICC_OPENMPI} --showme:link OUTPUT_VARIABLE _link OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -89,7 +90,7 @@ if(IOWEIR_MPICC_OPENMPI)
   endif()
 endif()
 
-if(IOWEIR_MPICC_MPICH)
+if(IOWEIR_MPICC_MPICH AND NOT IOWEIR_ONLY_MPI STREQUAL "openmpi")
   execute_process(COMMAND ${IOWEIR_MPICC_MPICH} -show OUTPUT_VARIABLE _show RESULT_VARIABLE _rc
                   OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(_rc EQUAL 0)

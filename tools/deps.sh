@@ -1,18 +1,20 @@
 #!/bin/bash
-# Makes sure that what the file `packages` lists is there: tools/deps.sh [--install]. With apt: installs what is missing (no apt
+# Makes sure that what the file `packages` lists is there: tools/deps.sh [--install|--demo]. With apt: installs what is missing (no apt
 # call when nothing is). Without apt, or without the right to install: prints exactly what is missing and stops.
-# --install: only what `make install` needs. Without apt one MPI library is enough, whatever its wrapper's name (cmake/IoweirMpi.cmake).
+# --install: only what `make install` needs; --demo: and LAMMPS. Without apt one MPI library is enough, whatever its wrapper's name (cmake/IoweirMpi.cmake).
 # Python packages are not handled here (tools/venv.sh).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 last='$' to_install=''
 case ${1:-} in
-    --install) last='/^# for tests alone/' to_install=1 ;;
+    --install | --demo) last='/^# for tests alone/' to_install=1 ;;
     ?*) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 mapfile -t wanted < <(sed -n -e "1,${last}p" "$root/packages" | sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d')
 mapfile -t optional < <(sed -n -e "1,${last}p" "$root/packages" | sed -n -e 's/[[:space:]]//g' -e 's/^#?//p')
+
+if [ "${1:-}" = --demo ]; then wanted+=(lammps); fi
 
 header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
 

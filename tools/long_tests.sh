@@ -1,6 +1,6 @@
 #!/bin/bash
 # The random comparisons of the engine with the MPI library in full: CASES (default 300) random views and memory types under both
-# MPIs, by the direct path at 1 to 16 ranks, through exchanges at 3 to 16 ranks on one or several nodes (as the test may have it),
+# MPIs, by the direct path at 1 to 16 ranks, through exchanges at 3 to 16 ranks on one or several nodes (as the test may have it), with faults of the storage,
 # written behind at 1 to 16, in groups at 1 to 16, and the calls of subgroups; a third as many cases at 7 ranks and a sixth at 16, which share
 # the processors; PLANS (default 100,000) random plans; netCDF-4's own parallel tests (fetched) with every option of HDF5 files on; HDF5 1.14 (fetched) under plans; and processes killed at each of their system calls, also those that write partitioned
 # files; and KILLS (default 300) jobs killed at random under every strategy (SEED chooses which). `make test` runs fewer. KINDS="mpich" leaves out the other library.
@@ -33,6 +33,7 @@ for kind in ${KINDS:-openmpi mpich}; do
     [ "$kind" = openmpi ] && launcher=(mpirun.openmpi --allow-run-as-root --oversubscribe)
     for ranks in 1 3 4 7 16; do compare engine_mpi_test $ranks $ranks; done
     for shape in "3 3" "4 2" "7 7" "7 3" "16 16" "16 4"; do compare exchange_test $shape; done
+    for shape in "4 2" "5 2"; do compare any_fault_test $shape; done
     for shape in "1 1" "3 3" "4 2" "7 7" "16 4"; do compare behind_test $shape; done
     for shape in "1 1" "3 3" "4 2" "7 7" "16 4"; do compare mapped_test $shape; done
     for shape in "3 1" "4 2" "7 3"; do compare subgroups_test $shape; done

@@ -153,7 +153,8 @@ def main() -> int:
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1"
     )
     # `make test-long` runs those with the label.
-    ctest = ("ctest", "--preset", "dev", "--label-exclude", "long")
+    # Tests under MPI take as many processors as they have ranks, and so the machine for themselves.
+    ctest = ("ctest", "--preset", "dev", "--label-exclude", "long", "--parallel", str(len(os.sched_getaffinity(0))))
     cxx = Suite(
         "C++ tests",
         (*ctest, "--output-junit"),
@@ -161,7 +162,8 @@ def main() -> int:
         RESULTS / "ctest.xml",
         quiet=True,
     )
-    pytest = (sys.executable, "-m", "pytest", "-q")
+    # What failed last is kept apart from what other runs of pytest in this directory keep.
+    pytest = (sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={RESULTS / 'pytest-cache'}")
     # A file's tests stay together, for what they share.
     beside = ("-n", str(min(len(os.sched_getaffinity(0)), MOST_WORKERS)), "--dist", "loadfile")
     python = Suite(

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes or refreshes the virtual environment .venv from requirements.lock (hashes are checked; wheels only).
-# The package ioweir itself is installed into it by the Makefile.
+# The package ioweir itself is installed into it by the Makefile. With --for-demo: only what building and running ioweir needs.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv="$root/.venv"
@@ -13,8 +13,14 @@ if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
 fi
 echo "-- installing the locked Python packages"
 # The lock is complete, and leaves out what tools/lock_overrides.txt names: pip need not ask packages what they want besides.
+lock=requirements.lock
+if [ "${1:-}" = --for-demo ]; then
+    lock=$(mktemp)
+    trap 'rm -f "$lock"' EXIT
+    "$venv/bin/python" tools/lock_part.py >"$lock"
+fi
 "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input --only-binary :all: \
-    --no-deps --require-hashes -r requirements.lock
+    --no-deps --require-hashes -r "$lock"
 
 # mpi4py's wheel has the ABI of MPICH's libmpi.so.12, which Debian calls libmpich.so.12. With this directory in
 # LD_LIBRARY_PATH and MPI4PY_MPIABI=mpich the same wheel runs under Debian's MPICH.
@@ -23,4 +29,4 @@ if library=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libmpich\.so\.
     ln -sf "$library" "$venv/lib/mpich-abi/libmpi.so.12"
 fi
 tools/web.sh
-touch "$venv/.stamp-lock"
+touch "$venv/.stamp-lock${1:+-for-demo}"

@@ -59,6 +59,17 @@ def test_ratios_are_exact() -> None:
     assert changes["POSIX write perceived bandwidth (upper bound)"].after == pytest.approx(2 * 200 / 0.5)
 
 
+def test_other_arguments_are_said() -> None:
+    def warnings(before: list[str], after: list[str]) -> list[str]:
+        return compare.compare(run(1, command=before), run(1, command=after)).warnings
+
+    mpirun = ["mpirun", "-n", "2", "solver"]
+    assert warnings([*mpirun, "small.in"], [*mpirun, "large.in"]) == ["different arguments: small.in and large.in"]
+    assert warnings(mpirun, [*mpirun, "--fast"]) == ["different arguments: none and --fast"]
+    assert warnings([*mpirun, "x" * 99], mpirun) == [f"different arguments: {'x' * 57}... and none"]
+    assert warnings(mpirun, ["mpirun", "solver", "-n", "2"]) == []
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [

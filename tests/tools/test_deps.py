@@ -115,6 +115,16 @@ def test_without_apt_the_missing_are_named(machine: Machine) -> None:
     assert "chromium" not in named
 
 
+def test_the_demonstration_needs_no_packages_of_tests(machine: Machine) -> None:
+    machine.fake("dpkg-query", installed(["g++", "cmake", "ninja-build", "make", "openmpi-bin"]))
+    machine.fake("apt-get", "exit 0")
+    done = machine.run("--demo")
+    assert done.returncode == 0, done.stderr
+    (call,) = machine.calls("apt-get")
+    assert {"lammps", "python3-dev", "libtomlplusplus-dev"} <= set(call.split())
+    assert not {"librapidcheck-dev", "libgtest-dev", "clang", "chromium", "cmake"} & set(call.split())
+
+
 def test_without_root_and_sudo_the_missing_are_named(machine: Machine) -> None:
     machine.fake("id", "echo 1000")
     machine.fake("dpkg-query", installed([name for name in packages() if name != "gfortran"]))
@@ -166,7 +176,7 @@ def test_an_installation_with_apt_gets_what_it_needs_and_no_more(machine: Machin
 def test_a_word_that_it_does_not_know_is_refused(machine: Machine) -> None:
     done = machine.run("--installl")
     assert done.returncode == 2
-    assert "tools/deps.sh [--install]" in done.stderr
+    assert "tools/deps.sh [--install|--demo]" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,11 @@ def bounds(value: float | Sequence[float | None] | None) -> str:
     return f"<= {rate(upper)}" if lower is None or lower > upper else f"{rate(lower)} .. {rate(upper)}"
 
 
+def times(ratio: float) -> str:
+    """How many times as fast, in words: two decimals, and two digits of what is below a tenth."""
+    return f"{ratio:.2f} times as fast" if ratio >= 0.1 else f"{ratio:.2g} times as fast"
+
+
 def percent(part: float, whole: float | None) -> str:
     """A share. Example: 1, 3 -> "33 %"."""
     return f"{100 * part / whole:.0f} %" if whole else "-"

@@ -269,7 +269,7 @@ def _said(way: Way, found: noise.Difference | None) -> str:
         return f"{way.name}: not at all{f' ({way.out})' if way.out else ''}"
     interval = "" if found.low is None else f" ({found.low:.2f} .. {found.high:.2f})"
     return (
-        f"{way.name}, {units.seconds(noise.median(way.seconds))}, {found.ratio:.2f} times as fast as without a plan"
+        f"{way.name}, {units.seconds(noise.median(way.seconds))}, {units.times(found.ratio)} as without a plan"
         f"{interval}, {len(way.seconds)} runs each: {found.verdict}{f'; {way.out}' if way.out else ''}"
     )
 
@@ -339,7 +339,7 @@ def _plan_text(asked: tune.Options, result: dict[str, Any], rules: str, *, measu
     shown = "MEASURED by replays" if measured else "NOT MEASURED to be faster by replays, ESTIMATED from the trace"
     lines = [
         f"made by ioweir tune --measure for {result['what']}", f"machine: {result['machine']}", *result["reasons"],
-        f"simulated before: {ratio['ratio']:.2f} times as fast ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
+        f"simulated before: {units.times(ratio['ratio'])} ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
         f"{shown}; the program itself: ioweir run --plan {asked.output} -- CMD",
     ]  # fmt: skip
     return tune.commented(lines, rules)
@@ -357,7 +357,7 @@ def to_text(result: dict[str, Any]) -> list[str]:
     """For a person."""
     lines = [f"MEASURED by replays of {result['what']}", ""]
     for row in result["measured"]["ways"]:
-        ratio = "" if row.get("ratio") is None else f"  {row['ratio']:.2f} times as fast: {row['verdict']}"
+        ratio = "" if row.get("ratio") is None else f"  {units.times(row['ratio'])}: {row['verdict']}"
         lines.append(f"  {row['strategy']:<44} {_times(row['seconds'])}{ratio}")
     lines += ["", *result["reasons"]]
     if result["output"]:

@@ -135,7 +135,7 @@ def verdict(folder: Path, expected: dict[str, float], how: str) -> list[str]:
 
 
 def _ratio(predicted: dict[str, float]) -> str:
-    return f"{predicted['ratio']:.2f} times as fast ({predicted['ratio_low']:.2f} .. {predicted['ratio_high']:.2f})"
+    return f"{units.times(predicted['ratio'])} ({predicted['ratio_low']:.2f} .. {predicted['ratio_high']:.2f})"
 
 
 def _seconds(directory: Path) -> tuple[float, float]:

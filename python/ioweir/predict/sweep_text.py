@@ -36,7 +36,7 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
     for row in result["helps"]:
         ratio = row["ratio"]
         lines.append(
-            f"  {row['change']:<40} {row['verdict']}: {ratio['median']:.2f} times as fast "
+            f"  {row['change']:<40} {row['verdict']}: {units.times(ratio['median'])} "
             f"({ratio['low']:.2f} .. {ratio['high']:.2f})"
         )
     return lines + ([] if result["helps"] else ["  nothing else was simulated"])

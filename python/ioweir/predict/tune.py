@@ -508,7 +508,7 @@ def described(row: Mapping[str, Any]) -> str:
     """Of a candidate: how long it takes, and against none."""
     ratio = row["predicted"]
     return (
-        f"{row['strategy']}, {units.seconds(row['seconds'])}, {ratio['ratio']:.2f} times as fast as without a plan "
+        f"{row['strategy']}, {units.seconds(row['seconds'])}, {units.times(ratio['ratio'])} as without a plan "
         f"({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})"
     )
 
@@ -544,7 +544,7 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         for row in sorted(rows, key=lambda one: one["seconds"]):
             ratio = row["predicted"]
             lines.append(
-                f"  {row['strategy']:<44} {units.seconds(row['seconds']):>9}  {ratio['ratio']:.2f} times as fast "
+                f"  {row['strategy']:<44} {units.seconds(row['seconds']):>9}  {units.times(ratio['ratio'])} "
                 f"({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})"
             )
         lines.append("")

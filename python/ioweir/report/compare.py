@@ -6,6 +6,7 @@ noise.py's to say, how all of it is worded compare_text.py's. With one run a sid
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,8 @@ CAUTION: Final = (
     "difference of less than a few times their scatter."
 )
 FEW: Final = "Of two runs a side an interval holds the truth less often than it says (91 of 100): make three."
+_MOST_OF_ARGUMENTS: Final = 60
+"""Characters of each side's."""
 
 
 @dataclass
@@ -201,6 +204,7 @@ def _warnings(old: Sequence[Report], new: Sequence[Report]) -> Iterator[str]:
     counts = [sorted({run.ranks for run in side}) for side in (old, new)]
     if counts[0] != counts[1] or len(counts[0]) > 1:
         yield f"different numbers of ranks: {' and '.join('/'.join(map(str, side)) for side in counts)}"
+    yield from _other_arguments(before, after)
     for name, run in _named(old, new):
         if run.exit_code:
             yield f"the {name} run returned {run.exit_code}"
@@ -227,6 +231,21 @@ def _warnings(old: Sequence[Report], new: Sequence[Report]) -> Iterator[str]:
             yield f"the programs did not {op} the same amount: {first:,.0f} and {second:,.0f} bytes"
     if _one_after_the_other(old, new):
         yield "all runs of one side were made before all of the other: a machine that changes looks like a difference"
+
+
+def _other_arguments(before: Report, after: Report) -> Iterator[str]:
+    """What was asked of the programs in one run alone, but for the number of ranks, which is told apart."""
+    only = []
+    for run, other in ((before, after), (after, before)):
+        left = Counter(run.command) - Counter(other.command) - Counter([str(run.ranks)])
+        only.append(" ".join(word for word in run.command if word in left))
+    if any(only):
+        first, second = (_shortened(words) or "none" for words in only)
+        yield f"different arguments: {first} and {second}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_OF_ARGUMENTS else f"{text[: _MOST_OF_ARGUMENTS - 3]}..."
 
 
 def _one_after_the_other(old: Sequence[Report], new: Sequence[Report]) -> bool:

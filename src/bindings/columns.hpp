@@ -4,7 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "format/reader.hpp"
@@ -12,14 +14,42 @@
 namespace ioweir {
 
 /// The array keeps `owner`, of which `values` is a part, alive.
-template <typename T>
-nanobind::object column(const std::shared_ptr<format::Events>& owner, const std::vector<T>& values) {
-    auto* held = new std::shared_ptr<format::Events>(owner);
-    const nanobind::capsule capsule(held,
-                                    [](void* p) noexcept { delete static_cast<std::shared_ptr<format::Events>*>(p); });
+template <typename Owner, typename T>
+nanobind::object column(const std::shared_ptr<Owner>& owner, const std::vector<T>& values) {
+    auto* held = new std::shared_ptr<Owner>(owner);
+    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
     const std::size_t shape[1] = {values.size()};
     return nanobind::cast(
         nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values.data(), 1, shape, capsule));
+}
+
+/// The same of 0 and 1, as truth values.
+template <typename Owner>
+nanobind::object flags_column(const std::shared_ptr<Owner>& owner, const std::vector<std::uint8_t>& values) {
+    auto* held = new std::shared_ptr<Owner>(owner);
+    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
+    const std::size_t shape[1] = {values.size()};
+    static_assert(sizeof(bool) == 1);
+    return nanobind::cast(nanobind::ndarray<nanobind::numpy, const bool, nanobind::ndim<1>>(
+        reinterpret_cast<const bool*>(values.data()), 1, shape, capsule));
+}
+
+/// An array of its own.
+template <typename T>
+nanobind::object owned_column(std::vector<T> values) {
+    auto* held = new std::vector<T>(std::move(values));
+    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    const std::size_t shape[1] = {held->size()};
+    return nanobind::cast(nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(held->data(), 1, shape, capsule));
+}
+
+/// The same of 0 and 1, as truth values.
+inline nanobind::object owned_flags(std::vector<std::uint8_t> values) {
+    auto* held = new std::vector<std::uint8_t>(std::move(values));
+    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::vector<std::uint8_t>*>(p); });
+    const std::size_t shape[1] = {held->size()};
+    return nanobind::cast(nanobind::ndarray<nanobind::numpy, bool, nanobind::ndim<1>>(
+        reinterpret_cast<bool*>(held->data()), 1, shape, capsule));
 }
 
 /// `visit(name, member)` for every column.

@@ -5,7 +5,10 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -175,6 +178,19 @@ PyTrace read_trace(const std::vector<std::string>& files, const std::vector<std:
     return PyTrace(value_of(std::move(trace)));
 }
 
+/// When the last call ended; 0 where there is none. Goes through all events.
+std::int64_t last_end_ns(const PyTrace& self) {
+    const nb::gil_scoped_release release;
+    const format::TraceFiles& files = *self.files();
+    std::int64_t last = files.event_count() != 0 ? std::numeric_limits<std::int64_t>::min() : 0;
+    for (std::uint32_t thread = 0; thread < files.threads().size(); ++thread) {
+        format::ThreadCursor cursor = files.cursor(thread);
+        for (format::Event event; cursor.next(event);)
+            last = std::max(last, format::codec::sum(event.start_ns, event.duration_ns));
+    }
+    return last;
+}
+
 nb::list threads(const PyTrace& self) {
     nb::list out;
     for (const format::Thread& thread : self.files()->threads())
@@ -201,6 +217,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("sites", sites)
         .def_prop_ro("threads", threads)
         .def_prop_ro("event_count", [](const PyTrace& self) { return self.files()->event_count(); })
+        .def("last_end_ns", &last_end_ns)
         .def_prop_ro("paths", [](const PyTrace& self) { return self.about().paths; })
         .def_prop_ro("hosts", [](const PyTrace& self) { return self.about().hosts; })
         .def_prop_ro("damage", [](const PyTrace& self) { return self.about().damage; })
@@ -229,6 +246,7 @@ NB_MODULE(_core, m) {
     m.attr("engine_figures") = engine_figures();
     m.attr("origin_names") = nb::make_tuple("application", "mpi_library", "engine");
     bind_analysis(m);
+    bind_calls(m);
     bind_requests(m, type);
     bind_writer(m);
     bind_planner(m);

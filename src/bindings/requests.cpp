@@ -1,6 +1,5 @@
 // Requests of a trace: what MPI-IO calls asked for, as columns, and their extents one request at a time.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "analysis/requests.hpp"
+#include "bindings/columns.hpp"
 #include "bindings/rows.hpp"
 #include "bindings/trace.hpp"
 
@@ -19,14 +19,6 @@ namespace ioweir {
 namespace {
 
 using analysis::Request;
-
-template <typename T>
-nb::object owned(std::vector<T> values) {
-    auto* held = new std::vector<T>(std::move(values));
-    const nb::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    const std::size_t shape[1] = {held->size()};
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), 1, shape, capsule));
-}
 
 /// Keeps the trace alive that it refers to.
 class PyRequests {
@@ -40,7 +32,7 @@ public:
         std::vector<T> values;
         values.reserve(count());
         for (const Request& request : requests_.all()) values.push_back(static_cast<T>(get(request)));
-        return owned(std::move(values));
+        return owned_column(std::move(values));
     }
 
     /// At most so many extents of a request, as (offsets, lengths); None when they are not known.
@@ -54,7 +46,7 @@ public:
             offsets.push_back(piece.offset);
             lengths.push_back(piece.length);
         }
-        return nb::make_tuple(owned(std::move(offsets)), owned(std::move(lengths)));
+        return nb::make_tuple(owned_column(std::move(offsets)), owned_column(std::move(lengths)));
     }
 
     /// Of each request how many extents it has, where the first byte lies, and where the one behind the last; -1 where not known.
@@ -76,7 +68,7 @@ public:
                 ends.push_back(end);
             }
         }
-        return nb::make_tuple(owned(std::move(counts)), owned(std::move(begins)), owned(std::move(ends)));
+        return nb::make_tuple(owned_column(std::move(counts)), owned_column(std::move(begins)), owned_column(std::move(ends)));
     }
 
 private:

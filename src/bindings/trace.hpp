@@ -33,6 +33,7 @@ private:
 };
 
 void bind_analysis(nanobind::module_& module);
+void bind_calls(nanobind::module_& module);
 void bind_requests(nanobind::module_& module, nanobind::class_<PyTrace>& trace);
 void bind_writer(nanobind::module_& module);
 

@@ -22,7 +22,7 @@ from ioweir.trace.runtime_files import is_runtime_file
 from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, Waited, layer_and_op, least_bytes, slot_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import IO
 
     from ioweir.findings.model import Findings
@@ -168,7 +168,7 @@ def _steps(trace: Trace, run: _Run) -> list[model.Step]:
 def _sums(trace: Trace, who: attribute.Attribution, progress: IO[str] | None) -> tuple[Sequence[str], Sums]:
     """The files, and what the calls on them come to: as they came with the trace, or added up from its events."""
     if trace.counted is not None:
-        sums = trace.counted.sums(who.unit_names, len(LAYERS) * len(OPS), _wall_from(trace, None))
+        sums = trace.counted.sums(who.unit_names, len(LAYERS) * len(OPS), _wall_from(trace, lambda: None))
         return trace.counted.files, sums
     files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
     runtime = [is_runtime_file(name) for name in files]
@@ -180,13 +180,7 @@ def findings_of(trace: Trace, report: model.Report | None = None) -> Findings:
     """What is wrong with the run; `report`: its figures, where they have been made."""
     from ioweir.findings import ranking  # noqa: PLC0415 (loads every rule)
 
-    if report is None:
-        ends = [process.end_ns for process in trace.processes]
-        events = trace.events
-        last = int((events.start_ns + events.duration_ns).max()) if len(events) else 0
-        wall_s = _wall_from(trace, max([last, *ends]))
-    else:
-        wall_s = report.wall_s
+    wall_s = _wall_from(trace, trace.last_end_ns) if report is None else report.wall_s
     return ranking.find(trace, wall_s, completeness.recorded_layers(trace))
 
 
@@ -350,16 +344,16 @@ def _most_time(rows: Rows) -> int:
 
 def _wall_s(trace: Trace, sums: Sums) -> float:
     """The run's wall time; without run.json, from the first process's start to the last thing that is known."""
-    return _wall_from(trace, sums.last_end_ns)
+    return _wall_from(trace, lambda: sums.last_end_ns)
 
 
-def _wall_from(trace: Trace, last_end_ns: int | None) -> float:
+def _wall_from(trace: Trace, last_end_ns: Callable[[], int | None]) -> float:
     wall = trace.run.get("wall_s")
     if isinstance(wall, int | float):
         return float(wall)
     ends = [max(process.start_ns, process.end_ns, process.mpi_finalize_ns) for process in trace.processes]
-    if last_end_ns is not None:
-        ends.append(last_end_ns)
+    if (last := last_end_ns()) is not None:
+        ends.append(last)
     starts = [process.start_ns for process in trace.processes]
     return (max(ends) - min(starts)) / 1e9 if starts else 0.0
 

@@ -370,6 +370,10 @@ class Trace:
         """Time 0 of the trace: nanoseconds since 1970."""
         return int(self.core.epoch_ns)
 
+    def last_end_ns(self) -> int:
+        """When the last call ended; 0 where there is none. Goes through all events."""
+        return int(self.core.last_end_ns())
+
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """Every thread that made a call."""

@@ -122,9 +122,31 @@ def by_collective(run: Columns, calls: Mask) -> float:
     return passing(run, moved, max(moved / ROUND, 1.0))
 
 
+def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
+    """Of storage calls those on files in which the stretches of two ranks or more cross, or have a block in common.
+
+    Example: ranks that write the first and the second half of a file do not cross, but may share a block of 1 MiB.
+    """
+    result = np.zeros(len(run), dtype=bool)
+    chosen = run.by_file(calls & (run.position >= 0))
+    if not chosen.size:
+        return result
+    file, unit = run.file[chosen], run.unit[chosen]
+    first = np.flatnonzero(np.r_[True, (file[1:] != file[:-1]) | (unit[1:] != unit[:-1])])
+    begin = np.minimum.reduceat(run.position[chosen], first) // block
+    last = (np.maximum.reduceat(run.position[chosen] + run.bytes[chosen], first) - 1) // block
+    order = np.lexsort((begin, file[first]))
+    of = file[first][order]
+    crossing = (of[1:] == of[:-1]) & (begin[order][1:] <= last[order][:-1])
+    shared = np.zeros(len(run.files), dtype=bool)
+    shared[of[1:][crossing]] = True
+    result[chosen] = shared[file]
+    return result
+
+
 def hdf5_requests(run: Columns) -> Mask:
     """Requests that HDF5 makes: MPI-IO calls, or POSIX calls without any around them."""
-    under = ~run.outermost & run.is_layer("HDF5")[run.root]
+    under = ~run.outermost & run.beneath(run.is_layer("HDF5"))
     requests: Mask = under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
     return requests
 

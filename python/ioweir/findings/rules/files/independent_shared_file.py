@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ioweir.findings.intervals import numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -23,44 +20,25 @@ from ioweir.findings.rules.common import (
     by_collective,
     counted,
     from_memory,
+    interleaved,
     sized,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask
-
-
-def interleaved(run: Columns, calls: Mask) -> Mask:
-    """Of storage calls those on files in which the stretches of two ranks or more cross."""
-    chosen = np.flatnonzero(calls & (run.position >= 0))
-    result = np.zeros(len(run), dtype=bool)
-    if not chosen.size:
-        return result
-    pair, at = numbered(run.file[chosen] * run.units + run.unit[chosen])
-    begin = np.full(pair.size, np.iinfo(np.int64).max)
-    stop = np.zeros(pair.size, dtype=np.int64)
-    np.minimum.at(begin, at, run.position[chosen])
-    np.maximum.at(stop, at, run.position[chosen] + run.bytes[chosen])
-    order = np.lexsort((begin, pair // run.units))
-    file = (pair // run.units)[order]
-    crossing = (file[1:] == file[:-1]) & (begin[order][1:] < stop[order][:-1])
-    shared = np.zeros(len(run.files), dtype=bool)
-    shared[file[1:][crossing]] = True
-    result[chosen] = shared[run.file[chosen]]
-    return result
+    from ioweir.findings.columns import Columns
 
 
 def _find(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
         inner = run.storage & run.is_op(op) & (run.mpi >= 0) & (run.bytes < STRIPE)
-        inner &= ~run.collective[run.mpi]
+        inner &= ~run.in_collective
         inner = interleaved(run, inner)
         calls = run.above(inner) & run.is_op(op)
         # One call through a view may move as many pieces as a loop of calls does.
         small = inner & (run.bytes < SMALL)
-        if max(np.bincount(run.unit[each]).max(initial=0) for each in (calls, small)) < MANY:
+        if max(run.count_by_unit(each).max() for each in (calls, small)) < MANY:
             continue
         price = run.price(calls)
         if not run.worth(price.seconds):

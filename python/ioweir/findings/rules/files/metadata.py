@@ -45,22 +45,21 @@ def _asking(run: Columns) -> Mask:
 def _opened_again(run: Columns, calls: Mask) -> Mask:
     """Calls on files that their rank opens 4 times or more."""
     pair = run.file * run.units + run.unit
-    opened, times = np.unique(pair[calls & run.is_op("open")], return_counts=True)
-    often = opened[times >= _OPENS]
-    again: Mask = calls & np.isin(pair, often) if often.size else np.zeros(len(run), dtype=bool)
+    if not calls.any():
+        return calls
+    often = np.bincount(pair[calls & run.is_op("open")], minlength=len(run.files) * run.units) >= _OPENS
+    again: Mask = calls & often[pair]
     return again
 
 
 def _own_files(run: Columns) -> Mask:
     """Files that one rank alone writes, as many as there are ranks or more."""
     writes = (run.storage | run.stdio_data) & run.is_op("write") & ~run.engine
-    pairs = np.unique(run.file[writes] * run.units + run.unit[writes])
-    files, writers = np.unique(pairs // run.units, return_counts=True)
-    own = np.zeros(len(run.files), dtype=bool)
-    own[files[writers == 1]] = True
-    own &= ~_scratch(run, own)
-    busy = np.unique((pairs % run.units)[np.isin(pairs // run.units, files[writers == 1])])
-    if busy.size < 2 or busy.size < 0.75 * run.unit_count or own.sum() < run.unit_count:
+    file, unit = run.used(writes)
+    alone = np.bincount(file, minlength=len(run.files)) == 1
+    own = alone & ~_scratch(run, alone)
+    busy = np.count_nonzero(np.bincount(unit[alone[file]]))
+    if busy < 2 or busy < 0.75 * run.unit_count or own.sum() < run.unit_count:
         own[:] = False
     return own
 
@@ -133,7 +132,7 @@ def _requests(run: Columns, data: Mask) -> float:
 
 def _storm(run: Columns) -> Iterator[Found]:
     calls = _asking(run)
-    if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+    if not calls.any() or run.count_by_unit(calls).max() < MANY:
         return
     data = run.outermost & run.is_op("write", "read")
     price = run.price(calls)
@@ -152,7 +151,7 @@ def _storm(run: Columns) -> Iterator[Found]:
         evidence=[
             counted("opens, closes and questions", calls),
             counted("of these opens", calls & run.is_op("open")),
-            Evidence("files", float(np.unique(run.file[calls]).size), "files"),
+            Evidence("files", float(np.unique(run.used(calls)[0]).size), "files"),
             *([Evidence("files that are made and removed again", float(scratch), "files")] if scratch >= MANY else []),
         ],
         remedies=[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.compiled import compiled
 from ioweir.base.units import size
 from ioweir.findings.intervals import numbered
 from ioweir.findings.model import Evidence, Remedy
@@ -21,24 +22,13 @@ if TYPE_CHECKING:
 
 def _distinct(group: Numbers, begin: Numbers, stop: Numbers, groups: int) -> Numbers:
     """Of each group how many different bytes its stretches have. Example: [0, 4) and [2, 6) have 6."""
-    order = np.lexsort((begin, group))
-    group, begin, stop = group[order], begin[order], stop[order]
-    first = np.r_[True, group[1:] != group[:-1]]
-    width = int(stop.max(initial=0)) + 1
-    if width * (groups + 1) >= 1 << 62:  # offsets that cannot be laid side by side
-        return np.bincount(group, stop - begin, minlength=groups).astype(np.int64)
-    reached = np.maximum.accumulate(stop + group * width)
-    before = np.r_[np.int64(-1), reached[:-1]]
-    before[first] = -1
-    new = np.maximum(stop + group * width - np.maximum(begin + group * width, before), 0)
-    return np.bincount(group, new, minlength=groups).astype(np.int64)
+    distinct: Numbers = compiled().different_bytes(group, begin, stop, groups)
+    return distinct
 
 
 def _reads(run: Columns) -> Mask:
     reads = run.storage & run.is_op("read") & (run.position >= 0)
-    independent = (run.mpi < 0) | ~run.collective[run.mpi]
-    writing = (run.mpi >= 0) & run.is_op("write")[run.mpi]
-    return reads & independent & ~writing
+    return reads & ~run.made_by(run.collective | run.is_op("write"))
 
 
 def _again(run: Columns) -> Iterator[Found]:

@@ -37,10 +37,10 @@ _IN_ORDER = {
 
 def _find(run: Columns) -> Iterator[Found]:
     data = run.stdio_data & run.outermost
-    flushes = _often(run, data & run.is_op("write"), "sync")
-    seeks = _often(run, data, "seek")
     if not data.any():
         return
+    flushes = _often(run, data & run.is_op("write"), "sync")
+    seeks = _often(run, data, "seek")
     calls = data | flushes | seeks
     price = run.price(calls)
     each = _by_each(run, data, price.seconds)
@@ -106,7 +106,7 @@ def _often(run: Columns, data: Mask, op: str) -> Mask:
     They make small requests, which the stream was to prevent.
     """
     calls = run.is_layer("STDIO") & run.is_op(op) & run.outermost
-    times = np.bincount(run.unit[calls], minlength=run.units)
+    times = run.count_by_unit(calls)
     often = (times >= MANY) & (run.bytes_by_unit(data) < SMALL * times)
     result: Mask = calls & often[run.unit]
     return result
@@ -117,7 +117,7 @@ def _by_each(run: Columns, data: Mask, seconds: float) -> bool:
 
     Example: 25,000 calls of 5 us in 0.2 s; not 100 lines in 0.2 s, of which the first took all but 1 ms.
     """
-    most = int(np.bincount(run.unit[data]).max(initial=0))
+    most = int(run.count_by_unit(data).max())
     return most >= MANY and most * float(np.median(run.duration[data])) / 1e9 >= _HALF * seconds
 
 

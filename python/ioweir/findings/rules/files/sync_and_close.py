@@ -53,7 +53,9 @@ def _sync(run: Columns) -> Iterator[Found]:
 def _opened_so(run: Columns) -> Iterator[Found]:
     """Writes that wait for the disk because their file was opened with O_SYNC or O_DSYNC."""
     writes = run.synced
-    number = np.bincount(run.unit[writes], minlength=run.units)
+    if not writes.any():
+        return
+    number = run.count_by_unit(writes)
     written = run.bytes_by_unit(writes)
     often = (number >= _SYNCS) & (written < _ENOUGH * number)
     writes = writes & often[run.unit]
@@ -87,7 +89,7 @@ def _asked_for(run: Columns) -> Iterator[Found]:
     waits = run.topmost((run.is_layer("POSIX") | run.is_layer("MPI-IO")) & run.is_op("sync"))
     if not waits.any():
         return
-    syncs = np.bincount(run.unit[waits & ~run.completes], minlength=run.units)
+    syncs = run.count_by_unit(waits & ~run.completes)
     written = run.bytes_by_unit(run.topmost(run.is_op("write") & (run.bytes > 0)))
     if (waits & run.collective).any():  # the ranks sync together what one of them may have written for all
         written = np.maximum(written, written.sum() / run.unit_count)
@@ -131,7 +133,7 @@ def _close(run: Columns) -> Iterator[Found]:
         return
     files = run.files_of(calls)
     # Calls at the storage: where ranks share processors, the rest of a close may be waiting for one.
-    beneath = run.is_layer("POSIX") & calls[run.root]
+    beneath = run.is_layer("POSIX") & run.beneath(calls)
     if run.crowded and POSIX in run.recorded and run.span_s(beneath) < 0.5 * price.seconds:
         price = run.price(beneath)
         if not run.worth(price.seconds):
@@ -158,6 +160,8 @@ def _reopened(run: Columns, longest: float) -> Iterator[Found]:
     libraries = run.outermost & ~run.is_layer("POSIX") & ~run.is_layer("STDIO") & ~run.is_layer("MPI-IO")
     both = libraries & run.is_op("open", "close") & (run.file > 0)
     opens = both & run.is_op("open") & run.named(*_OPENING)
+    if not opens.any():
+        return
     times = np.bincount(run.file[opens] * run.units + run.unit[opens], minlength=len(run.files) * run.units)
     again = times[run.file * run.units + run.unit] >= _AGAIN
     calls = both & again & run.named(*_OPENING, *_CLOSING)
@@ -198,7 +202,7 @@ def _spares(run: Columns, calls: Mask, seconds: float) -> str:
 
 def _metadata_together(run: Columns, closes: Mask, files: list[str]) -> list[Remedy]:
     """For files that HDF5 closes with small requests of its own."""
-    small = hdf5_requests(run) & closes[run.root] & run.is_op("write") & (run.bytes < SMALL)
+    small = hdf5_requests(run) & run.beneath(closes) & run.is_op("write") & (run.bytes < SMALL)
     if not small.any():
         return []
     return [

@@ -33,31 +33,34 @@ if TYPE_CHECKING:
 
 _GATHERED = 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }'
 _FILLED = 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes", fill = "never" }'
+_MANY_NOTES = 16
 _MANY_CHUNKS = 16
 _SIDE_BY_SIDE = 4
 _ALIKE = 0.9
 
 
 def _metadata(run: Columns) -> Iterator[Found]:
+    if not run.is_layer("HDF5").any():
+        return
     requests = hdf5_requests(run)
     small = requests & (run.bytes <= PAGE)
     data = run.is_layer("HDF5") & run.is_op("write", "read") & ~run.named("H5A")
-    metadata = small & ~data[run.root]
+    of_data = run.beneath(data)
+    metadata = small & ~of_data
     # What H5Dwrite adds besides its data: small requests next to large ones.
-    metadata |= small & data[run.root] & (run.bytes[run.root] >= 16 * PAGE) & (run.bytes * 16 < run.bytes[run.root])
+    metadata |= small & of_data & (run.bytes[run.root] >= 16 * PAGE) & (run.bytes * 16 < run.bytes[run.root])
     # A close writes what the library has kept of its notes; data of chunks it has written before (H5Dclose).
-    metadata |= requests & (run.bytes < SMALL) & run.named("H5Fclose")[run.root]
+    metadata |= requests & (run.bytes < SMALL) & run.beneath(run.named("H5Fclose"))
     objects = _objects(run)
-    few = not metadata.any() or np.bincount(run.unit[metadata]).max() < 16
-    if few and (not objects.any() or np.bincount(run.unit[objects]).max() < MANY):
+    if run.count_by_unit(metadata).max() < _MANY_NOTES and run.count_by_unit(objects).max() < MANY:
         return
     calls = run.roots_of(metadata) & ~data
-    calls |= (metadata & data[run.root]) | objects
+    calls |= (metadata & of_data) | objects
     price = run.price(calls)
     if not run.worth(price.seconds):
         return
     files = run.files_of(calls)
-    filling = requests & run.is_op("write") & (run.bytes >= SMALL) & run.named("H5Dcreate")[run.root]
+    filling = requests & run.is_op("write") & (run.bytes >= SMALL) & run.beneath(run.named("H5Dcreate"))
     filled = run.worth(run.seconds(filling))
     yield Found(
         calls=calls,
@@ -121,7 +124,7 @@ def _many(run: Columns) -> Iterator[Found]:
     data = _data_calls(run)
     for op in ("write", "read"):
         small = run.storage & run.is_op(op) & (run.bytes < SMALL) & (run.position >= 0) & ~run.outermost
-        small &= data[run.root] & run.is_op(op)[run.root] & ((run.mpi < 0) | ~run.collective[run.mpi])
+        small &= run.beneath(data & run.is_op(op)) & ~run.in_collective
         at = np.flatnonzero(small)
         if not at.size:
             continue
@@ -137,7 +140,7 @@ def _many(run: Columns) -> Iterator[Found]:
         price = run.price(chunked)
         if not run.worth(price.seconds):
             continue
-        inner = small & chunked[run.root]
+        inner = small & run.beneath(chunked)
         high = above_large(run, inner, op, price.seconds)
         yield Found(
             calls=chunked,
@@ -159,12 +162,14 @@ def _many(run: Columns) -> Iterator[Found]:
 
 
 def _chunks(run: Columns) -> Iterator[Found]:
+    if not run.is_layer("HDF5").any():
+        return
     yield from _many(run)
     data = _data_calls(run)
     requests = hdf5_requests(run) & (run.bytes > PAGE)
     if not data.any() or not requests.any():
         return
-    inside = np.flatnonzero(requests & data[run.root])
+    inside = np.flatnonzero(requests & run.beneath(data))
     moved = np.bincount(run.root[inside], run.bytes[inside], minlength=len(run))
     opposite = inside[run.op[inside] != run.op[run.root[inside]]]
     read_to_write = np.bincount(run.root[opposite], run.bytes[opposite], minlength=len(run))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -35,15 +33,12 @@ _BEHIND_EXCHANGE = 39
 
 def _find(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
-        inner = run.storage & run.is_op(op) & (run.mpi >= 0)
-        inner &= run.collective[run.mpi] & (run.bytes < SMALL)
+        inner = run.storage & run.is_op(op) & run.in_collective & (run.bytes < SMALL)
         pieces = run.count_inside(inner)
         calls = run.mpi_data & run.collective & run.is_op(op) & (pieces >= _REQUESTS)
         if not calls.any():
             continue
-        met = set(run.meeting[calls].tolist()) - {-1}
-
-        calls |= run.mpi_data & np.isin(run.meeting, list(met))
+        calls |= run.mpi_data & run.met_with(calls)
         price = run.price(calls)
         if not run.worth(price.seconds):
             continue

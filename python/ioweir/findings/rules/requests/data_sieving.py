@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import DATA_OPS
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def _reading_writes(run: Columns) -> tuple[Mask, Mask]:
     """MPI-IO writes that read at least as much as half of what they write, and of these the ones with locks."""
-    read = run.count_inside(run.storage & run.is_op("read"), run.bytes)
+    read = run.bytes_inside(run.storage & run.is_op("read"))
     locks = run.count_inside(run.is_op("lock"))
     writes = run.mpi_data & run.is_op("write") & (read > PAGE)
     return writes, writes & (~run.collective | (locks > 0))
@@ -38,11 +39,10 @@ def _reading_writes(run: Columns) -> tuple[Mask, Mask]:
 def _report(run: Columns, calls: Mask, summary: str, cause: str, hint: Remedy) -> Iterator[Found]:
     if not calls.any():
         return
-    inside = run.storage & (run.mpi >= 0) & calls[run.mpi]
+    inside = run.storage & run.made_by(calls)
     read, written = (int(run.bytes[inside & run.is_op(op)].sum()) for op in ("read", "write"))
-    locks = run.is_op("lock") & (run.mpi >= 0) & calls[run.mpi]
-    met = run.meeting[calls]
-    all_calls = calls | (run.mpi_data & np.isin(run.meeting, met[met >= 0]))
+    locks = run.is_op("lock") & run.made_by(calls)
+    all_calls = calls | (run.mpi_data & run.met_with(calls))
     price = run.price(all_calls)
     if not run.worth(price.seconds):
         return
@@ -100,11 +100,10 @@ def _modifying(run: Columns) -> Iterator[Found]:
 
 def _by_program(run: Columns) -> Iterator[Found]:
     """Reads of places that the same rank writes next, outside of MPI-IO."""
-    calls = np.flatnonzero(run.own_storage & (run.position >= 0))
-    if not calls.size:
+    own = run.own_storage & (run.position >= 0)
+    if not all((own & run.is_op(op)).any() for op in DATA_OPS):
         return
-    pair = run.unit[calls] * len(run.files) + run.file[calls]
-    calls = calls[np.argsort(pair, kind="stable")]
+    calls = run.by_file(own)
     pair = run.unit[calls] * len(run.files) + run.file[calls]
     reads = run.is_op("read")[calls]
     place, stop = run.position[calls], run.position[calls] + run.bytes[calls]

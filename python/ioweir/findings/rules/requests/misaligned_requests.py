@@ -53,10 +53,7 @@ def _find(run: Columns) -> Iterator[Found]:
     calls = run.storage & run.is_op("write") & (run.bytes >= SMALL) & (run.position >= 0)
     if not calls.any():
         return
-    shared = np.zeros(len(run.files), dtype=bool)
-    pairs, _ = numbered(run.file[calls] * run.units + run.unit[calls])
-    files, writers = np.unique(pairs // run.units, return_counts=True)
-    shared[files[writers > 1]] = True
+    shared = np.bincount(run.used(calls)[0], minlength=len(run.files)) > 1
     calls &= shared[run.file]
     crooked = calls & ((run.position % PAGE != 0) | ((run.position + run.bytes) % PAGE != 0))
     crooked &= run.position > 0
@@ -94,7 +91,7 @@ def _find(run: Columns) -> Iterator[Found]:
 
 def _by_hdf5(run: Columns, calls: Mask) -> bool:
     """Whether most of the calls' time is spent beneath HDF5."""
-    return run.seconds(calls & run.is_layer("HDF5")[run.root]) >= 0.5 * run.seconds(calls)
+    return run.seconds(calls & run.beneath(run.is_layer("HDF5"))) >= 0.5 * run.seconds(calls)
 
 
 RULE = Rule(

@@ -82,13 +82,13 @@ def _find(run: Columns) -> Iterator[Found]:
     calls = run.mpi_data & gaps[np.minimum(run.access, len(accesses) - 1)] & (run.bytes > 0)
     if not calls.any():
         return
-    inside = run.is_layer("POSIX") & (run.mpi >= 0) & calls[run.mpi]
+    inside = run.is_layer("POSIX") & run.made_by(calls)
     # A vector call gathers the pieces itself: the packing is in it.
     plain = inside & ~run.named(*_VECTOR)
     together = run.collective & calls
     alone = calls & ~together
-    seconds = max(run.seconds(together) - run.span_s(plain & together[run.mpi]), 0.0)
-    seconds += max(run.seconds(alone) - run.seconds(plain & alone[run.mpi]), 0.0)
+    seconds = max(run.seconds(together) - run.span_s(plain & run.made_by(together)), 0.0)
+    seconds += max(run.seconds(alone) - run.seconds(plain & run.made_by(alone)), 0.0)
     cells = [_cell(run, number) for number, with_gaps in known.items() if with_gaps]
     # What is beyond it is waiting or exchange, which other rules look for.
     seconds = min(seconds, _longest_packing_s(run, calls, min(cells, default=0)))

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 def jumps(run: Columns, calls: Mask) -> Mask:
     """Calls that neither go on where the last one of the rank on the file ended, nor keep its stride."""
-    chosen = np.flatnonzero(calls)
-    pair = run.unit[chosen] * len(run.files) + run.file[chosen]
-    chosen = chosen[np.argsort(pair, kind="stable")]
+    chosen = run.by_file(calls)
     pair = run.unit[chosen] * len(run.files) + run.file[chosen]
     place = run.position[chosen]
     same = np.r_[False, pair[1:] == pair[:-1]]
@@ -47,11 +45,11 @@ def jumps(run: Columns, calls: Mask) -> Mask:
 def _find(run: Columns) -> Iterator[Found]:
     for op in ("read", "write"):
         calls = run.own_storage & run.is_op(op) & (run.bytes < STRIPE)
-        independent = run.storage & (run.mpi >= 0) & ~run.collective[run.mpi] & run.is_op(op) & (run.bytes < STRIPE)
-        calls |= independent
+        calls |= run.storage & (run.mpi >= 0) & ~run.in_collective & run.is_op(op) & (run.bytes < STRIPE)
         # What HDF5 notes for itself is hdf5-metadata-scattered's.
-        calls &= ~((run.is_layer("HDF5") & (~run.is_op(*DATA_OPS) | run.named("H5A")))[run.root])
-        if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+        if run.is_layer("HDF5").any():
+            calls &= ~run.beneath(run.is_layer("HDF5") & (~run.is_op(*DATA_OPS) | run.named("H5A")))
+        if run.count_by_unit(calls).max() < MANY:
             continue
         jumping = jumps(run, calls)
         backward = jumping.sum() / calls.sum()

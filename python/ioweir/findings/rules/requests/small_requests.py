@@ -38,7 +38,7 @@ def _find(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
         calls = (run.own_storage | independent) & run.is_op(op) & (run.bytes < SMALL)
         calls |= _pieces(run, independent & run.is_op(op) & (run.bytes >= SMALL), op)
-        if not calls.any() or np.bincount(run.unit[calls]).max() < MANY:
+        if run.count_by_unit(calls).max() < MANY:
             continue
         seeks = run.before(run.is_layer(POSIX) & run.is_op("seek"), calls & run.outermost)
         price = run.price(run.roots_of(calls) | seeks)
@@ -72,9 +72,11 @@ def _find(run: Columns) -> Iterator[Found]:
 
 def _pieces(run: Columns, large: Mask, op: str) -> Mask:
     """Small POSIX requests that the MPI library makes of independent calls which are not small: 16 or more of each."""
+    if not large.any():
+        return large
     inner = run.storage & run.is_op(op) & (run.bytes < SMALL) & (run.mpi >= 0)
     scattered = large & (run.count_inside(inner) >= _SCATTERED)
-    pieces: Mask = inner & scattered[run.mpi]
+    pieces: Mask = inner & run.made_by(scattered)
     return pieces
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 def _at_storage(run: Columns, op: str) -> Mask:
-    calls = run.storage & run.is_op(op) & (run.mpi >= 0)
-    return calls & run.collective[run.mpi] & run.is_op(op)[run.mpi]
+    return run.storage & run.is_op(op) & run.made_by(run.collective & run.is_op(op))
 
 
 def _nodes(run: Columns) -> dict[int, str]:

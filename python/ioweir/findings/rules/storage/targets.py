@@ -33,7 +33,7 @@ def _targets(run: Columns) -> tuple[np.ndarray, list[str]]:
     """Of each file which target it lies on (parts of containers lie in a directory a target), and their names."""
     names: dict[str, int] = {}
     of_file = np.full(len(run.files), -1, dtype=np.int64)
-    for at in np.unique(run.file):
+    for at in np.flatnonzero(np.bincount(run.file, minlength=1)):
         found = _PART.fullmatch(run.files[at])
         if found:
             of_file[at] = names.setdefault(found["folder"], len(names))

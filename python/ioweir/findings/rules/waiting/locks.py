@@ -10,7 +10,7 @@ from ioweir.base.units import seconds as in_words
 from ioweir.findings.intervals import at_once
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, STRIPE, aggregate, counted, from_memory
+from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, STRIPE, aggregate, counted, from_memory, interleaved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,8 @@ _MOSTLY = 0.5
 
 
 def _wait(run: Columns) -> Iterator[Found]:
+    if not run.is_op("lock").any():
+        return
     locks = run.topmost(run.is_op("lock")) & ~run.failed
     waits = locks & (run.duration > _WAIT_NS)
     if not waits.any():
@@ -97,13 +99,15 @@ def _worst_pair(run: Columns, waits: Mask) -> tuple[tuple[int, int] | None, floa
 
 
 def _handover(run: Columns) -> Iterator[Found]:
-    calls = np.flatnonzero(run.storage & run.is_op("write") & (run.position >= 0) & (run.bytes >= PAGE))
-    if calls.size < 16:
+    writes = run.storage & run.is_op("write") & (run.position >= 0) & (run.bytes >= PAGE)
+    shared = np.flatnonzero(interleaved(run, writes, STRIPE))
+    if shared.size < 16:
         return
+    calls = np.flatnonzero(writes)
     # The stripes at a write's beginning and end; those between are the rank's alone in this write.
-    last = (run.position[calls] + run.bytes[calls] - 1) // STRIPE
-    block = np.concatenate([run.position[calls] // STRIPE, last])
-    both = np.concatenate([calls, calls])
+    last = (run.position[shared] + run.bytes[shared] - 1) // STRIPE
+    block = np.concatenate([run.position[shared] // STRIPE, last])
+    both = np.concatenate([shared, shared])
     order = np.lexsort((run.start[both], block, run.file[both]))
     ends, block = both[order], block[order]
     same = (run.file[ends][1:] == run.file[ends][:-1]) & (block[1:] == block[:-1])
@@ -112,10 +116,12 @@ def _handover(run: Columns) -> Iterator[Found]:
     other = mask[calls]
     if other.sum() < 16 or (~other).sum() < 16:
         return
+    # The node's memory has no stripes: there, others' work makes writes slow.
+    if not run.worth(run.seconds(mask)) or from_memory(run, mask):
+        return
     pace = run.duration[calls] / run.bytes[calls] / _writers_at_once(run, calls)
     slow, usual = float(np.median(pace[other])), float(np.median(pace[~other]))
-    # The node's memory has no stripes: there, others' work makes writes slow.
-    if slow < 2 * usual or from_memory(run, mask):
+    if slow < 2 * usual:
         return
     lost = run.seconds(mask) * (1 - usual / slow)
     if not run.worth(lost):
@@ -149,7 +155,8 @@ def _writers_at_once(run: Columns, calls: Numbers) -> Floats:
     by_file = np.argsort(run.file[calls], kind="stable")
     edges = np.flatnonzero(np.diff(run.file[calls][by_file])) + 1
     for rows in np.split(by_file, edges):
-        if np.unique(run.unit[calls[rows]]).size > 1:
+        unit = run.unit[calls[rows]]
+        if (unit != unit[0]).any():
             result[rows] = at_once(run.start[calls[rows]], run.end[calls[rows]])
     return result
 

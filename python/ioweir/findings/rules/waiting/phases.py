@@ -37,7 +37,7 @@ _FAULTS = (
 def _exchange(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
         calls = run.mpi_data & run.collective & run.is_op(op) & (run.meeting >= 0)
-        inner = run.is_layer("POSIX") & (run.mpi >= 0) & calls[run.mpi]
+        inner = run.is_layer("POSIX") & run.made_by(calls)
         if not inner.any():
             continue
         whole, storage = run.seconds(calls), run.span_s(inner)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Mask, Numbers
 
 
+_AT_ONCE = 0.1
 _TURNS = 8
 _ORDERLY = 0.8
 _WAITED = 0.5
@@ -27,7 +28,7 @@ _PAUSES = 0.1
 def _find(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
         ordered = run.named("MPI_File_write_ordered", "MPI_File_read_ordered")
-        alone = (run.mpi < 0) | ~run.collective[run.mpi] | ordered[run.mpi]
+        alone = ~run.made_by(run.collective & ~ordered)
         calls = run.topmost((run.storage | (run.stdio_data & run.outermost)) & run.is_op(op)) & alone
         if run.units_of(calls).size < max(2, 0.5 * run.unit_count):
             continue
@@ -35,19 +36,21 @@ def _find(run: Columns) -> Iterator[Found]:
 
 
 def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
-    chosen = np.flatnonzero(calls)
-    chosen = chosen[np.argsort(run.start[chosen], kind="stable")]
-    unit, start, end = run.unit[chosen], run.start[chosen], run.end[chosen]
     spent = run.busy_by_unit(calls)
     union = run.span_s(calls)
     overlap = 1 - union / max(float(spent.sum()), 1e-12)
+    if overlap > _AT_ONCE:
+        return
+    chosen = np.flatnonzero(calls)
+    chosen = chosen[np.argsort(run.start[chosen], kind="stable")]
+    unit, start, end = run.unit[chosen], run.start[chosen], run.end[chosen]
     reached = np.maximum.accumulate(end)
     # What lies between calls: of one rank it computes, between ranks it is the hand-over.
     gap = float(np.maximum(start[1:] - reached[:-1], 0).sum()) / 1e9
     turns = int((unit[1:] != unit[:-1]).sum())
     writers = int((spent > 0).sum())
     again = turns >= max(_TURNS, 2 * writers)
-    if overlap > 0.1 or union < gap * 0.5 or not (again or _in_order(unit, writers, overlap)):
+    if union < gap * 0.5 or not (again or _in_order(unit, writers, overlap)):
         return
     lost = union - float(spent.max())
     # Where the next rank waits in MPI for its turn, handing over is part of the price.

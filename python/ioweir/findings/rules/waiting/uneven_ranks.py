@@ -17,10 +17,11 @@ from ioweir.findings.staging import staging
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask
+    from ioweir.findings.columns import Columns, Floats, Mask
 
 
 _WAITED = 0.25
+_SIGMA = 4
 _SAME_FOR_ALL = (
     "what is read goes to all ranks with MPI_Bcast. If each of them needs all of it, this is as it should be: the "
     "trace does not tell"
@@ -59,7 +60,7 @@ def _one(run: Columns) -> Iterator[Found]:
         # Messages are spared altogether; of its own calls the rank keeps its part.
         messages = seconds - price.seconds
         high = seconds - price.seconds / run.unit_count
-        low = messages / 2 if from_memory(run, run.storage & calls[run.root]) else None
+        low = messages / 2 if from_memory(run, run.storage & run.beneath(calls)) else None
         if WAITING in run.recorded and waits.whole < _WAITED * high:
             low = 0.0
         (rank,) = run.ranks([unit]) or (unit,)
@@ -101,8 +102,9 @@ def _one(run: Columns) -> Iterator[Found]:
 def _unbalanced(run: Columns) -> Iterator[Found]:
     if run.unit_count < 2:
         return
+    alone = run.outermost & (run.bytes > 0) & ~run.completes & ~_collective(run)
     for op in ("write", "read"):
-        calls = run.outermost & run.is_op(op) & (run.bytes > 0) & ~run.completes & ~_collective(run)
+        calls = alone & run.is_op(op)
         moved, spent = run.bytes_by_unit(calls), run.busy_by_unit(calls)
         mean = float(moved.sum()) / run.unit_count
         unit = int(spent.argmax())
@@ -114,7 +116,7 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
         heavy = [int(at) for at in np.flatnonzero(moved >= 1.5 * mean)]
         mask = calls & np.isin(run.unit, heavy)
         ranks = run.ranks(heavy)
-        requests = run.storage & calls[run.root]
+        requests = run.storage & run.beneath(calls)
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,
@@ -143,9 +145,8 @@ def _slow(run: Columns) -> Iterator[Found]:
         calls = run.storage & run.is_op(op) & (run.duration > 0)
         if not calls.any():
             continue
-        pace = run.duration / np.maximum(run.bytes, 1)
         moved, spent = run.bytes_by_unit(calls), run.busy_by_unit(calls)
-        number = np.bincount(run.unit[calls], minlength=run.units)
+        number = run.count_by_unit(calls)
         usable = np.flatnonzero((number >= 8) & (moved >= 0.5 * moved.max()))
         if usable.size < 2:
             continue
@@ -153,14 +154,17 @@ def _slow(run: Columns) -> Iterator[Found]:
         others = usable[usable != unit]
         usual = float(np.median(spent[others] / moved[others]))
         own = float(spent[unit] / moved[unit])
-        mine, theirs = pace[calls & (run.unit == unit)], pace[calls & np.isin(run.unit, others)]
-        z = _rank_sum(mine, theirs)
         lost = float(spent[unit]) - usual * float(moved[unit])
-        # A rank that lost its processor a few times is slow in some calls, not in most.
-        always = float(np.percentile(mine, 25)) > float(np.percentile(theirs, 75))
-        if own < 2 * usual or z < 4 or not always or not run.worth(lost):
+        if own < 2 * usual or not run.worth(lost):
             continue
         mask = calls & (run.unit == unit)
+        mine, theirs = _pace(run, mask), _pace(run, calls & np.isin(run.unit, others))
+        # A rank that lost its processor a few times is slow in some calls, not in most.
+        if float(np.percentile(mine, 25)) <= float(np.percentile(theirs, 75)):
+            continue
+        z = _rank_sum(mine, theirs)
+        if z < _SIGMA:
+            continue
         (rank,) = run.ranks([unit])
         yield Found(
             calls=run.roots_of(mask),
@@ -185,6 +189,12 @@ def _slow(run: Columns) -> Iterator[Found]:
             files=run.files_of(mask),
             ranks=[rank],
         )
+
+
+def _pace(run: Columns, calls: Mask) -> Floats:
+    """Nanoseconds a byte of each."""
+    pace: Floats = run.duration[calls] / np.maximum(run.bytes[calls], 1)
+    return pace
 
 
 def _rank_sum(one: np.ndarray, rest: np.ndarray) -> float:

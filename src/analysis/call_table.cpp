@@ -1,6 +1,7 @@
 #include "analysis/call_table.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -18,11 +19,16 @@ constexpr int deepest = 16;  ///< no call is nested deeper
 constexpr std::uint8_t origin_tracer = 3;
 constexpr std::int64_t none = -1;
 
-/// An event that is to be a row.
+/// What a row is made of.
 struct Kept {
-    format::Event event;
-    std::uint32_t file;
+    std::int64_t start, duration, offset, bytes;
+    std::uint32_t thread, sequence, parent, file, access;
+    std::uint16_t function;
+    std::uint8_t origin;
+    bool failed;
 };
+
+bool starts_before(const Kept& a, const Kept& b) { return a.start < b.start; }
 
 class Builder {
 public:
@@ -86,87 +92,80 @@ private:
     void add_unit(std::size_t unit, const std::vector<std::uint32_t>& threads) {
         calls_.clear();
         waits_.clear();
+        std::uint64_t events = 0;
+        for (const std::uint32_t thread : threads) events += files_.threads()[thread].events;
+        calls_.reserve(events);
         for (const std::uint32_t thread : threads) {
             format::ThreadCursor cursor = files_.cursor(thread);
-            for (format::Event event; cursor.next(event);) {
-                const FunctionKind& kind = kinds_[event.function];
-                const std::uint32_t file = question_.file_of_path[event.path];
-                if (question_.runtime_file[file] != 0 || event.origin == origin_tracer || kind.late) continue;
-                if (kind.layer != wait_)
-                    calls_.push_back(Kept{event, file});
-                else if (event.parent == 0)
-                    waits_.push_back(Kept{event, file});
-            }
+            for (format::Event event; cursor.next(event);) take(event);
         }
-        for (const std::uint32_t at : by_start(waits_)) {
-            const format::Event& event = waits_[at].event;
+        // Of equal starts the order is that of the trace, in which calls stand by their ends.
+        sort_nearly(waits_, starts_before);
+        for (const Kept& wait : waits_) {
             table_.waits.unit.push_back(static_cast<std::int64_t>(unit));
-            table_.waits.function.push_back(event.function);
-            table_.waits.start.push_back(event.start_ns);
-            table_.waits.end.push_back(codec::sum(event.start_ns, std::max<std::int64_t>(event.duration_ns, 0)));
+            table_.waits.function.push_back(wait.function);
+            table_.waits.start.push_back(wait.start);
+            table_.waits.end.push_back(codec::sum(wait.start, wait.duration));
         }
-        const std::vector<std::uint32_t> order = by_start(calls_);
-        const auto base = static_cast<std::int64_t>(table_.size());
-        for (const std::uint32_t at : order) add_row(unit, calls_[at]);
-        find_parents(order, base);
+        sort_nearly(calls_, starts_before);
+        const std::size_t base = table_.size();
+        for (const Kept& call : calls_) add_row(unit, call);
+        find_parents(base);
     }
 
-    /// The order of starts; of equal ones that of the trace, in which calls stand by their ends.
-    static std::vector<std::uint32_t> by_start(const std::vector<Kept>& events) {
-        std::vector<std::pair<std::int64_t, std::uint32_t>> keys(events.size());
-        for (std::uint32_t at = 0; at < events.size(); ++at) keys[at] = {events[at].event.start_ns, at};
-        if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
-        std::vector<std::uint32_t> order(events.size());
-        std::transform(keys.begin(), keys.end(), order.begin(), [](const auto& key) { return key.second; });
-        return order;
-    }
-
-    void add_row(std::size_t unit, const Kept& kept) {
-        const format::Event& event = kept.event;
+    void take(const format::Event& event) {
         const FunctionKind& kind = kinds_[event.function];
-        const std::int64_t duration = std::max<std::int64_t>(event.duration_ns, 0);
+        const std::uint32_t file = question_.file_of_path[event.path];
+        const bool waits = kind.layer == wait_;
+        if (question_.runtime_file[file] != 0 || event.origin == origin_tracer || kind.late) return;
+        if (waits && event.parent != 0) return;
+        (waits ? waits_ : calls_)
+            .push_back(Kept{event.start_ns, std::max<std::int64_t>(event.duration_ns, 0), event.offset, event.bytes,
+                            event.thread, event.sequence, event.parent, file, event.access, event.function,
+                            event.origin, event.failed});
+    }
+
+    void add_row(std::size_t unit, const Kept& call) {
+        const FunctionKind& kind = kinds_[call.function];
         table_.unit.push_back(static_cast<std::int64_t>(unit));
-        table_.file.push_back(kept.file);
-        table_.start.push_back(event.start_ns);
-        table_.end.push_back(codec::sum(event.start_ns, duration));
-        table_.duration.push_back(duration);
-        table_.bytes.push_back(event.failed || kind.completes ? 0 : std::max<std::int64_t>(event.bytes, 0));
-        table_.offset.push_back(event.offset);
-        table_.function.push_back(event.function);
-        table_.access.push_back(event.access);
+        table_.file.push_back(call.file);
+        table_.start.push_back(call.start);
+        table_.end.push_back(codec::sum(call.start, call.duration));
+        table_.duration.push_back(call.duration);
+        table_.bytes.push_back(call.failed || kind.completes ? 0 : std::max<std::int64_t>(call.bytes, 0));
+        table_.offset.push_back(call.offset);
+        table_.function.push_back(call.function);
+        table_.access.push_back(call.access);
         table_.layer.push_back(static_cast<std::int8_t>(kind.layer));
         table_.op.push_back(static_cast<std::int8_t>(kind.op));
-        table_.origin.push_back(event.origin);
+        table_.origin.push_back(call.origin);
         table_.collective.push_back(kind.collective ? 1 : 0);
         table_.completes.push_back(kind.completes ? 1 : 0);
-        table_.failed.push_back(event.failed ? 1 : 0);
-        thread_of_row_.push_back(event.thread);
-        sequence_of_row_.push_back(event.sequence);
+        table_.failed.push_back(call.failed ? 1 : 0);
+        thread_of_row_.push_back(call.thread);
+        sequence_of_row_.push_back(call.sequence);
     }
 
     static std::uint64_t key_of(std::uint32_t thread, std::uint32_t sequence) {
         return std::uint64_t{thread} << 32 | sequence;
     }
 
-    /// Of a unit's rows, which begin with `base`.
-    void find_parents(const std::vector<std::uint32_t>& order, std::int64_t base) {
-        std::vector<std::pair<std::uint64_t, std::int64_t>> rows(order.size());
-        for (std::size_t at = 0; at < order.size(); ++at) {
-            const format::Event& event = calls_[order[at]].event;
-            rows[at] = {key_of(event.thread, event.sequence), static_cast<std::int64_t>(at)};
-        }
-        if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
-        std::vector<std::uint64_t> keys(rows.size());
-        std::transform(rows.begin(), rows.end(), keys.begin(), [](const auto& row) { return row.first; });
+    /// Of the unit's rows, which begin with `base`.
+    void find_parents(std::size_t base) {
+        CallTable::Column<std::pair<std::uint64_t, std::size_t>> by_entry(calls_.size());
+        for (std::size_t at = 0; at < calls_.size(); ++at)
+            by_entry[at] = {key_of(calls_[at].thread, calls_[at].sequence), at};
+        sort_nearly(by_entry, std::less<>());
+        CallTable::Column<std::uint64_t> keys(calls_.size());
+        std::transform(by_entry.begin(), by_entry.end(), keys.begin(), [](const auto& entry) { return entry.first; });
         table_.parent.resize(table_.size(), none);
-        for (std::size_t place = 0; place < rows.size(); ++place) {
-            const std::int64_t row = rows[place].second;
-            const format::Event& event = calls_[order[static_cast<std::size_t>(row)]].event;
-            if (event.parent == 0) continue;
-            const std::uint64_t wanted = key_of(event.thread, event.parent);
+        for (std::size_t place = 0; place < keys.size(); ++place) {
+            const std::size_t at = by_entry[place].second;
+            if (calls_[at].parent == 0) continue;
+            const std::uint64_t wanted = key_of(calls_[at].thread, calls_[at].parent);
             const std::size_t found = first_not_below(keys, place, wanted);
-            if (found == keys.size() || keys[found] != wanted || rows[found].second == row) continue;
-            table_.parent[static_cast<std::size_t>(base + row)] = base + rows[found].second;
+            if (found == keys.size() || keys[found] != wanted || by_entry[found].second == at) continue;
+            table_.parent[base + at] = static_cast<std::int64_t>(base + by_entry[found].second);
         }
     }
 
@@ -350,10 +349,10 @@ private:
     CallTable& table_;
     std::int8_t mpi_;
     std::size_t wait_;
-    std::vector<Kept> calls_;  ///< of the unit at hand
-    std::vector<Kept> waits_;
-    std::vector<std::uint32_t> thread_of_row_;
-    std::vector<std::uint32_t> sequence_of_row_;
+    CallTable::Column<Kept> calls_;  ///< of the unit at hand
+    CallTable::Column<Kept> waits_;
+    CallTable::Column<std::uint32_t> thread_of_row_;
+    CallTable::Column<std::uint32_t> sequence_of_row_;
 };
 
 }  // namespace

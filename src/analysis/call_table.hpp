@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/kinds.hpp"
+#include "base/large_pages.hpp"
 #include "base/result.hpp"
 #include "format/reader.hpp"
 
@@ -31,8 +32,10 @@ struct CallQuestion {
 };
 
 struct CallTable {
-    using Numbers = std::vector<std::int64_t>;
-    using Flags = std::vector<std::uint8_t>;
+    template <typename T>
+    using Column = std::vector<T, LargePages<T>>;
+    using Numbers = Column<std::int64_t>;
+    using Flags = Column<std::uint8_t>;
 
     Numbers unit;
     Numbers file;
@@ -41,11 +44,11 @@ struct CallTable {
     Numbers duration;
     Numbers bytes;  ///< 0 of failed calls, and of those that end what others began
     Numbers offset;
-    std::vector<std::uint16_t> function;
-    std::vector<std::uint32_t> access;
-    std::vector<std::int8_t> layer;
-    std::vector<std::int8_t> op;
-    std::vector<std::uint8_t> origin;
+    Column<std::uint16_t> function;
+    Column<std::uint32_t> access;
+    Column<std::int8_t> layer;
+    Column<std::int8_t> op;
+    Column<std::uint8_t> origin;
     Flags collective;
     Flags completes;
     Flags failed;

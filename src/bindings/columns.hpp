@@ -14,8 +14,8 @@
 namespace ioweir {
 
 /// The array keeps `owner`, of which `values` is a part, alive.
-template <typename Owner, typename T>
-nanobind::object column(const std::shared_ptr<Owner>& owner, const std::vector<T>& values) {
+template <typename Owner, typename T, typename Allocator>
+nanobind::object column(const std::shared_ptr<Owner>& owner, const std::vector<T, Allocator>& values) {
     auto* held = new std::shared_ptr<Owner>(owner);
     const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
     const std::size_t shape[1] = {values.size()};
@@ -24,8 +24,9 @@ nanobind::object column(const std::shared_ptr<Owner>& owner, const std::vector<T
 }
 
 /// The same of 0 and 1, as truth values.
-template <typename Owner>
-nanobind::object flags_column(const std::shared_ptr<Owner>& owner, const std::vector<std::uint8_t>& values) {
+template <typename Owner, typename Allocator>
+nanobind::object flags_column(const std::shared_ptr<Owner>& owner,
+                              const std::vector<std::uint8_t, Allocator>& values) {
     auto* held = new std::shared_ptr<Owner>(owner);
     const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
     const std::size_t shape[1] = {values.size()};
@@ -35,18 +36,21 @@ nanobind::object flags_column(const std::shared_ptr<Owner>& owner, const std::ve
 }
 
 /// An array of its own.
-template <typename T>
-nanobind::object owned_column(std::vector<T> values) {
-    auto* held = new std::vector<T>(std::move(values));
-    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <typename T, typename Allocator>
+nanobind::object owned_column(std::vector<T, Allocator> values) {
+    using Held = std::vector<T, Allocator>;
+    auto* held = new Held(std::move(values));
+    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<Held*>(p); });
     const std::size_t shape[1] = {held->size()};
     return nanobind::cast(nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(held->data(), 1, shape, capsule));
 }
 
 /// The same of 0 and 1, as truth values.
-inline nanobind::object owned_flags(std::vector<std::uint8_t> values) {
-    auto* held = new std::vector<std::uint8_t>(std::move(values));
-    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::vector<std::uint8_t>*>(p); });
+template <typename Allocator>
+nanobind::object owned_flags(std::vector<std::uint8_t, Allocator> values) {
+    using Held = std::vector<std::uint8_t, Allocator>;
+    auto* held = new Held(std::move(values));
+    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<Held*>(p); });
     const std::size_t shape[1] = {held->size()};
     return nanobind::cast(nanobind::ndarray<nanobind::numpy, bool, nanobind::ndim<1>>(
         reinterpret_cast<bool*>(held->data()), 1, shape, capsule));

@@ -124,7 +124,7 @@ class Run:
     @cached_property
     def findings(self) -> list[Finding]:
         """What is wrong, most seconds first: what `ioweir findings --json` prints."""
-        from ioweir.report.figures import findings_of  # noqa: PLC0415
+        from ioweir.report.run_findings import findings_of  # noqa: PLC0415
 
         return findings_of(self.trace, self.report).findings
 

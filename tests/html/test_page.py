@@ -11,7 +11,7 @@ import browser
 import pytest
 from ioweir.errors import IoweirError
 from ioweir.html import page as html_page
-from ioweir.report import figures
+from ioweir.report import figures, run_findings
 from ioweir.report.model import Imported
 from ioweir.trace import load
 from traces import Builder, Call
@@ -66,7 +66,7 @@ def page_of(builder: Builder, folder: Path) -> Path:
     """The page of a trace."""
     trace = load(written(builder, folder / "trace"))
     report = figures.build(trace)
-    html_page.write(folder / "page.html", trace, report, figures.findings_of(trace, report))
+    html_page.write(folder / "page.html", trace, report, run_findings.findings_of(trace, report))
     return folder / "page.html"
 
 
@@ -128,7 +128,7 @@ def test_an_installation_without_the_library_says_so(tmp_path: Path, monkeypatch
     report = figures.build(trace)
     monkeypatch.setattr(html_page, "LIBRARY", "absent.min.js")
     with pytest.raises(IoweirError, match=r"has no absent\.min\.js"):
-        html_page.write(tmp_path / "page.html", trace, report, figures.findings_of(trace, report))
+        html_page.write(tmp_path / "page.html", trace, report, run_findings.findings_of(trace, report))
     assert not (tmp_path / "page.html").exists()
 
 
@@ -330,7 +330,7 @@ def test_an_imported_log_says_what_it_cannot_show(page: browser.Page, tmp_path: 
     trace = load(written(sieving(), tmp_path / "trace"))
     report = figures.build(trace)
     report.imported = Imported("Darshan", "/logs/<job>.darshan", ["locks are not recorded"], [])
-    html_page.write(tmp_path / "page.html", trace, report, figures.findings_of(trace, report))
+    html_page.write(tmp_path / "page.html", trace, report, run_findings.findings_of(trace, report))
     page.open(tmp_path / "page.html")
     text = page.ask("document.body.innerText")
     assert "Imported from a log of Darshan: /logs/<job>.darshan." in text

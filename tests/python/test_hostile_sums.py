@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from ioweir.html import page
 from ioweir.report import build
-from ioweir.report.figures import findings_of
+from ioweir.report.run_findings import findings_of
 from ioweir.trace import counted, merge, node_sums, reader
 
 ROW: dict[str, Any] = {

@@ -20,7 +20,7 @@ from ioweir.imports import darshan as counters
 from ioweir.imports import darshan_log, dxt
 from ioweir.imports.run import import_log
 from ioweir.report import build, compare, report_text, to_dict
-from ioweir.report.figures import findings_of
+from ioweir.report.run_findings import findings_of
 from ioweir.trace import counted, reader
 
 PACKAGE = Path(darshan.__file__).parent

@@ -12,7 +12,8 @@ import pytest
 from ioweir.errors import IoweirError
 from ioweir.imports import darshan2
 from ioweir.imports.run import import_log
-from ioweir.report.figures import build, findings_of
+from ioweir.report.figures import build
+from ioweir.report.run_findings import findings_of
 from ioweir.report.model import Data, Report
 from ioweir.trace import load
 

@@ -15,7 +15,7 @@ from ioweir.errors import IoweirError
 from ioweir.imports import recorder
 from ioweir.imports.run import import_log
 from ioweir.report import build, to_dict
-from ioweir.report.figures import findings_of
+from ioweir.report.run_findings import findings_of
 from ioweir.trace import reader
 
 FUNCTIONS = [

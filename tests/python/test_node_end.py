@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ioweir.base import locate
 from ioweir.base.guarded_files import Folder
 from ioweir.report import merge_sums, node_end
-from ioweir.report.figures import build, findings_of
+from ioweir.report.figures import build
+from ioweir.report.run_findings import findings_of
 from ioweir.trace import node_sums, reader
 from test_merge_sums import job, report, written
 from traces import Call
@@ -50,7 +52,7 @@ def test_reports_of_many_nodes_read_no_event(tmp_path: Path, monkeypatch: pytest
     assert len(list(place.glob("node-*.iowt.zst"))) == (4 if compress else 0)
     few = reader.read(place, sums_of_many=True)
     assert few.counted is None
-    monkeypatch.setattr(node_sums, "MANY_NODES", 4)
+    monkeypatch.setattr(locate, "MANY_NODES", 4)
     many = reader.read(place, sums_of_many=True)
     assert many.counted is not None
     assert not many.damage
@@ -62,7 +64,7 @@ def test_reports_of_many_nodes_read_no_event(tmp_path: Path, monkeypatch: pytest
 
 
 def test_where_a_rank_is_in_no_sums_the_events_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_sums, "MANY_NODES", 2)
+    monkeypatch.setattr(locate, "MANY_NODES", 2)
     place = written(job(22, 3, 6), tmp_path / "t")
     node_end.end_nodes(place, names_of(place), compress=False)
     assert reader.read(place, sums_of_many=True).counted is not None

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 RUN_FILE: Final = "run.json"
+MANY_NODES: Final = 256
+"""From so many on reports are made of the nodes' sums where all are there (trace/node_sums.py)."""
 NODE_FILES: Final = "node-*.iowt"
 """What a traced node leaves, one file each."""
 COMPRESSED_SUFFIX: Final = ".zst"

@@ -15,11 +15,11 @@ import typer
 import typer.main
 
 from ioweir.base import plain_text
-from ioweir.cli import compare, containers, defaults, launch, plan, predict, replay, report, site, targets
+from ioweir.cli import compare, containers, defaults, ending, launch, plan, predict, replay, report, site, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.cli.sections import Sections
 from ioweir.cli.start import COMPLETION, FIRST_STEPS, HELP_COLUMNS
-from ioweir.errors import EXIT_CODES, EXIT_FAILED, IoweirError, reason
+from ioweir.errors import EXIT_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ def compiler() -> None:
     from ioweir.programs import linking  # noqa: PLC0415
 
     name = Path(sys.argv[0]).name.removeprefix(linking.WRAPPER_PREFIX)
-    _report_errors(lambda: linking.execute([name, *sys.argv[1:]]))
+    ending.report_errors(lambda: linking.execute([name, *sys.argv[1:]]))
 
 
 def main() -> None:
@@ -114,7 +114,7 @@ def main() -> None:
         application = app
     else:
         application = _of_command(sys.argv[1:])
-    _report_errors(application)
+    ending.report_errors(application)
 
 
 def help_page() -> str:
@@ -163,32 +163,3 @@ def _namesake(command: Callable[..., object] | None) -> Callable[[], None]:
 
     nothing.__name__, nothing.__doc__ = getattr(command, "__name__", ""), command.__doc__
     return nothing
-
-
-def _report_errors(work: Callable[[], object]) -> None:
-    """Every error of ours is one line on stderr and an exit code."""
-    plain_text.guard_standard_streams()
-    try:
-        try:
-            work()
-        except SystemExit:
-            sys.stdout.flush()
-            raise
-        sys.stdout.flush()
-    except IoweirError as error:
-        _end(str(error), error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to be said to it.
-        plain_text.forget(sys.stdout)
-        sys.exit(EXIT_FAILED)
-    except OSError as error:
-        plain_text.forget(sys.stdout)
-        # Other libraries raise it with words alone.
-        _end(f"{error.filename or 'I/O'}: {reason(error)}" if error.strerror else str(error))
-    except MemoryError:
-        _end("there is not enough memory for this; a larger machine, or a smaller trace or file, may do")
-
-
-def _end(message: str, exit_code: int = EXIT_FAILED) -> None:
-    plain_text.say(f"ioweir: {message}")
-    sys.exit(exit_code)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
+from ioweir.cli import show
 from ioweir.cli.arguments import JsonOption, print_result, refuse_typed
-from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,32 +30,7 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Say where the time of a traced run went."""
-    from ioweir.report import figures  # noqa: PLC0415
-    from ioweir.trace.reader import load  # noqa: PLC0415
-
-    trace = load(directory, sums_of_many=not events)
-    result = figures.build(trace, sys.stderr)
-    if html is not None:
-        from ioweir.html import page  # noqa: PLC0415
-
-        found = figures.findings_of(trace, result)
-        page.write(html, trace, result, found)
-        result.findings = found.findings
-        if not as_json:
-            plain_text.print_lines([f"written: {html}"])
-            _fail_if(result.unreadable)
-            return
-    if as_json:
-        if html is None:
-            result.findings = figures.findings_of(trace, result).findings
-        from ioweir.base.json_text import lines  # noqa: PLC0415
-
-        plain_text.print_lines(lines(result))
-    else:
-        from ioweir.report import report_text  # noqa: PLC0415
-
-        report_text.write(result, sys.stdout)
-    _fail_if(result.unreadable)
+    show.report(directory, html, events=events, as_json=as_json)
 
 
 def findings(
@@ -78,21 +54,7 @@ def findings(
         refuse_typed(context, ("as_json",), "does not go with --plan, which prints a plan file")
     if directory is None:
         raise IoweirError("findings needs a trace: ioweir findings DIR (or --explain CODE)", EXIT_USAGE)
-    from ioweir.report import figures  # noqa: PLC0415
-    from ioweir.report.completeness import partial_reasons  # noqa: PLC0415
-    from ioweir.trace.attribute import attribute_processes  # noqa: PLC0415
-    from ioweir.trace.reader import load  # noqa: PLC0415
-
-    trace = load(directory, sums_of_many=not events)
-    found = figures.findings_of(trace)
-    if plan is not None:
-        plain_text.print_lines(text.plan_of(found, plan).splitlines())
-    else:
-        lacking = text.lacking(partial_reasons(trace, attribute_processes(trace.processes)))
-        print_result(as_json, found.findings, lambda: [*text.full(found, str(directory)), *lacking])
-        if as_json and lacking:
-            print("\n".join(plain_text.line(one) for one in lacking), file=sys.stderr)
-    _fail_if(trace.unreadable)
+    show.findings(directory, plan=plan, events=events, as_json=as_json)
 
 
 def timeline(
@@ -108,7 +70,7 @@ def timeline(
 
     result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
     print_result(as_json, result, lambda: over_time.to_text(result))
-    _fail_if(result.unreadable)
+    show.fail_if(result.unreadable)
 
 
 def merge_trace(
@@ -129,7 +91,7 @@ def merge_trace(
 
     merged = merge.merge(directory, output, sys.stderr)
     print_result(as_json, merge.to_json(merged), lambda: merge.to_text(merged))
-    _fail_if(merged.unreadable)
+    show.fail_if(merged.unreadable)
 
 
 def merge_sums(
@@ -161,7 +123,7 @@ def compress(
     trace = reader.read(directory)
     done = compressed.compress_all(directory, trace, also_unfinished=unfinished)
     print_result(as_json, compressed.to_json(done), lambda: compressed.to_text(done))
-    _fail_if(trace.unreadable)
+    show.fail_if(trace.unreadable)
 
 
 def export(
@@ -175,7 +137,7 @@ def export(
 
     made = run.export(directory, form, output, sys.stderr)
     print_result(as_json, made, lambda: run.to_text(made))
-    _fail_if(made.unreadable)
+    show.fail_if(made.unreadable)
 
 
 def import_log(
@@ -188,10 +150,3 @@ def import_log(
 
     made = run.import_log(log, output)
     print_result(as_json, made, lambda: run.to_text(made))
-
-
-def _fail_if(unreadable: Sequence[str]) -> None:
-    """A trace that lacks whole nodes: what there is was printed, and a script learns that it is not all."""
-    if unreadable:
-        print(plain_text.line(f"ioweir: nodes are missing in this: {'; '.join(unreadable)}"), file=sys.stderr)
-        sys.exit(EXIT_FAILED)

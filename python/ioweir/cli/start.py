@@ -2,7 +2,8 @@
 
 `ioweir --help`, `ioweir --version` and `ioweir` alone are what newcomers and scripts ask for most. To load typer and
 the commands took three quarters of their time, so their answers are kept ready: help.txt is what `ioweir --help`
-prints (tools/generate.py --docs docs/reference writes it, a test compares it).
+prints (tools/generate.py --docs docs/reference writes it, a test compares it). So it is with plain reports and findings
+(show.py).
 """
 
 from __future__ import annotations
@@ -36,10 +37,17 @@ FIRST_STEPS = (
 def main() -> None:
     """Entry point of the console script."""
     text = None if COMPLETION in os.environ else ready_answer(sys.argv)
-    if text is None or not _written(text):
-        from ioweir.cli import app  # noqa: PLC0415
+    if text is not None and _written(text):
+        return
+    if COMPLETION not in os.environ and sys.argv[1:2] in (["report"], ["findings"]):
+        from ioweir.cli import ending, show  # noqa: PLC0415
 
-        app.main()
+        if (command := show.plain_command(sys.argv[1:])) is not None:
+            ending.report_errors(command)
+            return
+    from ioweir.cli import app  # noqa: PLC0415
+
+    app.main()
 
 
 def ready_answer(words: list[str]) -> str | None:

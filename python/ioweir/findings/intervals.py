@@ -1,4 +1,4 @@
-"""Intervals of time, many at once, as columns of a table."""
+"""Intervals of time, many at once, as columns of a table; and the median."""
 
 from __future__ import annotations
 
@@ -33,6 +33,18 @@ def numbered(values: Numbers) -> tuple[Numbers, Numbers]:
     occurs = np.zeros(most, dtype=bool)
     occurs[values] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+
+
+def median(values: Numbers | Floats) -> float:
+    """That of numbers, of which there are some. Numpy's own loads its masked arrays first.
+
+    Example: of 4, 1, 3: 3; of 4, 1, 3, 2: 2.5.
+    """
+    half = values.size // 2
+    if values.size % 2:
+        return float(np.partition(values, half)[half])
+    below, above = np.partition(values, (half - 1, half))[half - 1 : half + 1]
+    return (float(below) + float(above)) / 2
 
 
 def union(group: Numbers, start: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
-from ioweir.findings import counted, spared
+from ioweir.findings import spared
 from ioweir.findings.columns import Columns
 from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Remedy
 from ioweir.findings.rules.common import pattern
@@ -52,6 +52,8 @@ def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
 
 def _of_log(trace: Trace, log: Counted, wall_s: float) -> Findings:
     """Of counters, and of the events beside them what counters do not tell."""
+    from ioweir.findings import counted  # noqa: PLC0415 (of logs alone)
+
     if wall_s <= 0:
         return Findings([], 0.0, wall_s, ["the log says that the run took no time"])
     found = counted.find(log, wall_s)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import toml_text
 from ioweir.base.guarded_files import Folder
 from ioweir.errors import EXIT_USAGE, IoweirError
 
@@ -99,6 +98,8 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise IoweirError(f"'{path}' is not read: it {error.strerror}", EXIT_USAGE) from error
     except ValueError:
         raise IoweirError(f"'{path}' is no text (UTF-8)", EXIT_USAGE) from None
+    from ioweir.base import toml_text  # noqa: PLC0415 (mostly there is no such file)
+
     try:
         content: dict[str, Any] = toml_text.loads(text)
     except toml_text.TOMLDecodeError as error:

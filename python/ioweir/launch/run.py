@@ -465,14 +465,14 @@ def _conclude(directory: Path, ended: Ended, options: Options, program: str = ""
 def _first_report(directory: Path, options: Options) -> Report | None:
     anonymous = options.tracing.anonymise_key is not None
     # numpy starts threads: see execute
-    from ioweir.report import figures  # noqa: PLC0415
+    from ioweir.report import figures, run_findings  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
     try:
         is_compressed = _end_nodes(directory, options)
         trace = load(directory, sums_of_many=True)
         result = figures.build(trace, sys.stderr)
-        found = figures.findings_of(trace, result)
+        found = run_findings.findings_of(trace, result)
         result.findings = found.findings
         # Where the directory lies now is a name like any other.
         write_json(directory / REPORT_FILE, replace(result, trace=directory.name) if anonymous else result)
@@ -497,9 +497,8 @@ def _end_nodes(directory: Path, options: Options) -> bool:
     if len(names) < 2:
         return False
     from ioweir.report import node_end  # noqa: PLC0415
-    from ioweir.trace import node_sums  # noqa: PLC0415
 
-    compress = options.compress and len(names) >= node_sums.MANY_NODES
+    compress = options.compress and len(names) >= locate.MANY_NODES
     for why in node_end.end_nodes(directory, names, compress=compress):
         _say(f"no sums of {why}")
     return compress

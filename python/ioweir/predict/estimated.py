@@ -153,9 +153,9 @@ class Carrier:
 
 def of_trace(trace: Trace, known_kinds: Sequence[kinds.Kind]) -> Known:
     """What the findings propose for files of these kinds."""
-    from ioweir.report import figures  # noqa: PLC0415 (loads every rule)
+    from ioweir.report import run_findings  # noqa: PLC0415
 
-    found = figures.findings_of(trace)
+    found = run_findings.findings_of(trace)
     return of_findings(found.findings, found.wall_s, [kind.pattern for kind in known_kinds])
 
 

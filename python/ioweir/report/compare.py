@@ -15,7 +15,8 @@ from ioweir.base.units import plural, size
 from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import compare_words as words
 from ioweir.report import first_lines
-from ioweir.report.figures import build, findings_of
+from ioweir.report.figures import build
+from ioweir.report.run_findings import findings_of
 from ioweir.report.model import Data, Report, WhereData
 from ioweir.report.noise import Difference, difference, median
 from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, load

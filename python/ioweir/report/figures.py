@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ioweir.base.progress import watched
 from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
 from ioweir.base.units import seconds
-from ioweir.report import completeness, first_lines, model, steps
+from ioweir.report import completeness, first_lines, lacking, model, steps
+from ioweir.report.run_findings import wall_from
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
 from ioweir.trace.reader import Trace
@@ -22,10 +23,9 @@ from ioweir.trace.runtime_files import is_runtime_file
 from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, Waited, layer_and_op, least_bytes, slot_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import IO
 
-    from ioweir.findings.model import Findings
     from ioweir.trace.callsites import Call
 
 REPORT_VERSION: Final = 1
@@ -80,10 +80,10 @@ def build(trace: Trace, progress: IO[str] | None = None) -> model.Report:
     """All figures of a trace. `progress`: a terminal that is told how far a long trace has been read."""
     who = attribute.attribute_processes(trace.processes)
     files, sums = _sums(trace, who, progress)
-    recorded = completeness.recorded_layers(trace)
+    recorded = lacking.recorded_layers(trace)
     run = _Run(who, sums, files, recorded, trace.counted is not None, max(who.unit_count, 1))
-    wall_s = _wall_s(trace, sums)
-    reasons = [*completeness.partial_reasons(trace, who), *_beyond(run, wall_s)]
+    wall_s = wall_from(trace, lambda: sums.last_end_ns)
+    reasons = [*lacking.partial_reasons(trace, who), *_beyond(run, wall_s)]
     call_sites, unresolved = _call_sites(trace, run)
     layers = {layer: {op: _figures(run, sums.job, layer, op) for op in OPS} for layer in LAYERS}
     return model.Report(
@@ -168,20 +168,12 @@ def _steps(trace: Trace, run: _Run) -> list[model.Step]:
 def _sums(trace: Trace, who: attribute.Attribution, progress: IO[str] | None) -> tuple[Sequence[str], Sums]:
     """The files, and what the calls on them come to: as they came with the trace, or added up from its events."""
     if trace.counted is not None:
-        sums = trace.counted.sums(who.unit_names, len(LAYERS) * len(OPS), _wall_from(trace, lambda: None))
+        sums = trace.counted.sums(who.unit_names, len(LAYERS) * len(OPS), wall_from(trace, lambda: None))
         return trace.counted.files, sums
     files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
     runtime = [is_runtime_file(name) for name in files]
-    summation = Summation(trace, who, file_of_path, runtime, verified=completeness.was_verified(trace))
+    summation = Summation(trace, who, file_of_path, runtime, verified=lacking.was_verified(trace))
     return files, watched(summation.run, summation, summation.events, "adding up the trace's events", progress)
-
-
-def findings_of(trace: Trace, report: model.Report | None = None) -> Findings:
-    """What is wrong with the run; `report`: its figures, where they have been made."""
-    from ioweir.findings import ranking  # noqa: PLC0415 (loads every rule)
-
-    wall_s = _wall_from(trace, trace.last_end_ns) if report is None else report.wall_s
-    return ranking.find(trace, wall_s, completeness.recorded_layers(trace))
 
 
 # --------------------------------------------------------------------------------------------------------- layers
@@ -340,22 +332,6 @@ def _most_time(rows: Rows) -> int:
 
 
 # ---------------------------------------------------------------------------------------------- ranks and wall time
-
-
-def _wall_s(trace: Trace, sums: Sums) -> float:
-    """The run's wall time; without run.json, from the first process's start to the last thing that is known."""
-    return _wall_from(trace, lambda: sums.last_end_ns)
-
-
-def _wall_from(trace: Trace, last_end_ns: Callable[[], int | None]) -> float:
-    wall = trace.run.get("wall_s")
-    if isinstance(wall, int | float):
-        return float(wall)
-    ends = [max(process.start_ns, process.end_ns, process.mpi_finalize_ns) for process in trace.processes]
-    if (last := last_end_ns()) is not None:
-        ends.append(last)
-    starts = [process.start_ns for process in trace.processes]
-    return (max(ends) - min(starts)) / 1e9 if starts else 0.0
 
 
 def _beyond(run: _Run, wall_s: float) -> list[str]:

@@ -13,7 +13,7 @@ from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import COMPRESSED_SUFFIX
 from ioweir.base.processes import workers
 from ioweir.errors import IoweirError
-from ioweir.report import completeness
+from ioweir.report import lacking
 from ioweir.trace import attribute, compressed, node_sums, reader
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def of_node(trace: reader.Trace, name: str) -> node_sums.NodeSums | None:
     who = attribute.attribute_processes(trace.processes)
     if not who.has_ranks:
         return None
-    lacking = [
-        reason for reason in completeness.partial_reasons(trace, who) if not reason.startswith("left no trace: ")
+    reasons = [
+        reason for reason in lacking.partial_reasons(trace, who) if not reason.startswith("left no trace: ")
     ]
-    return node_sums.of_trace(trace, completeness.recorded_layers(trace), [f"{name}: {words}" for words in lacking])
+    return node_sums.of_trace(trace, lacking.recorded_layers(trace), [f"{name}: {words}" for words in reasons])

@@ -16,7 +16,7 @@ from ioweir.base import picture
 from ioweir.base.spec_names import POSIX, STDIO
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.report import completeness, first_lines, timeline_picture
+from ioweir.report import first_lines, lacking, timeline_picture
 from ioweir.report.figures import build
 from ioweir.trace import attribute
 from ioweir.trace.paths import files_of
@@ -315,7 +315,7 @@ def of_trace(trace: Trace, options: Options) -> Timeline:
         trace=trace.directory, op=options.op, by=options.by, ranks_are=selection.noun, bins=options.bins,
         bin_s=bin_ns / 1e9, begin_s=begin_ns / 1e9, end_s=end_ns / 1e9, rows=rows,
         left_out=LeftOut(len(left_out), sum(row.bytes for row in left_out)), mean_time_s=mean_s,
-        deviation_s=deviation_s, layers_recorded=completeness.recorded_layers(trace), dropped=trace.dropped,
+        deviation_s=deviation_s, layers_recorded=lacking.recorded_layers(trace), dropped=trace.dropped,
         damage=list(trace.damage), unreadable=list(trace.unreadable),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import IoweirError
-from ioweir.report import figures
+from ioweir.report import figures, run_findings
 from ioweir.trace.reader import DATA_OPS, STDIO, load
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def of_trace(directory: Path, key: str) -> Collected:
     if trace.unreadable and not trace.event_count and trace.counted is None:
         raise IoweirError("; ".join(trace.unreadable))
     report = figures.build(trace)
-    found = figures.findings_of(trace, report)
+    found = run_findings.findings_of(trace, report)
     read, written = _moved(report, "read"), _moved(report, "write")
     run = RunRow(
         run=key,

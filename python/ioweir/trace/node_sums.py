@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 SUFFIX: Final = ".sums.zst"
 MERGED_NAME: Final = "all" + SUFFIX
-MANY_NODES: Final = 256
-"""From so many on reports are made of the nodes' sums where all are there."""
 MOST_BYTES: Final = 1 << 30
 """Of a sums file, expanded."""
 MOST_RANKS_A_FILE: Final = 64

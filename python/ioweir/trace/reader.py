@@ -472,10 +472,8 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
     """Read a trace directory. What is damaged is left out and listed.
 
     A directory that is no trace is an error, and so is one of which no node can be read. `node`: only this node's file.
-    `sums_of_many`: of node_sums.MANY_NODES and more the sums in place of the events, if those of all ranks are there.
+    `sums_of_many`: of locate.MANY_NODES and more the sums in place of the events, if those of all ranks are there.
     """
-    from ioweir.trace import sums_beside  # noqa: PLC0415 (which needs this module)
-
     folder = Path(directory)
     if not folder.is_dir():
         what = "is not a directory" if folder.exists() else "does not exist"
@@ -487,17 +485,19 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
         run = _read_run(opened, damage)
         names = opened.names()
         nodes = [name for name in compressed.node_files(names) if node in (None, name)]
-        counted = sums_beside.of_a_log(opened, damage) if SUMS_FILE in names else None
-        of_nodes = counted is None and not nodes and node is None
-        if of_nodes:
-            counted = sums_beside.of_all_nodes(opened, names, damage)
-        elif (
-            sums_of_many
-            and counted is None
-            and node is None
-            and (counted := sums_beside.of_many_nodes(opened, names, nodes))
-        ):
-            nodes, of_nodes = [], True
+        counted = None
+        of_nodes = False
+        many = sums_of_many and node is None and len(nodes) >= locate.MANY_NODES
+        if SUMS_FILE in names or many or (not nodes and node is None):
+            from ioweir.trace import sums_beside  # noqa: PLC0415 (which needs this module, and few traces need it)
+
+            if SUMS_FILE in names:
+                counted = sums_beside.of_a_log(opened, damage)
+            if counted is None and not nodes and node is None:
+                of_nodes = True
+                counted = sums_beside.of_all_nodes(opened, names, damage)
+            elif counted is None and many and (counted := sums_beside.of_many_nodes(opened, names, nodes)):
+                nodes, of_nodes = [], True
         if run is None and not nodes and counted is None:
             raise IoweirError(
                 f"'{directory}' is no trace: it holds neither {RUN_FILE} nor {NODE_FILES}. "

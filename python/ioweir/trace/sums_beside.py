@@ -42,7 +42,7 @@ def of_all_nodes(folder: Folder, names: Sequence[str], damage: list[str]) -> Cou
 def of_many_nodes(folder: Folder, names: Sequence[str], nodes: Sequence[str]) -> Counted | None:
     """The sums in place of the events of very many nodes; None where they do not have every rank."""
     made = {node_sums.name_of(name) for name in nodes}.intersection(names)
-    if len(nodes) < node_sums.MANY_NODES or not made:
+    if not made:
         return None
     try:
         merged = node_sums.merge([node_sums.read(folder, name) for name in sorted(made)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ioweir.base.units import size
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Threshold
 
@@ -90,12 +91,12 @@ def from_memory(run: Columns, requests: Mask) -> bool:
     if not requests.any():
         return False
     allowed = _MEMORY_NS + run.bytes[requests] * _MEMORY_NS_PER_BYTE
-    return bool(np.median(run.duration[requests] / allowed) <= 1)
+    return bool(median(run.duration[requests] / allowed) <= 1)
 
 
 def quickly_answered(run: Columns, calls: Mask) -> bool:
     """Whether opens and closes took less than a message to another node does: the node itself answered them."""
-    return bool(np.median(run.duration[calls]) <= _MEMORY_NS) if calls.any() else False
+    return bool(median(run.duration[calls]) <= _MEMORY_NS) if calls.any() else False
 
 
 def copied(run: Columns, calls: Mask) -> float:
@@ -158,7 +159,7 @@ def op_of(run: Columns, calls: Mask) -> str:
 
 def typical(run: Columns, calls: Mask) -> int:
     """The median size."""
-    return int(np.median(run.bytes[calls])) if calls.any() else 0
+    return int(median(run.bytes[calls])) if calls.any() else 0
 
 
 def sized(run: Columns, calls: Mask, op: str) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ioweir.base.units import size
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -68,7 +67,7 @@ def _find(run: Columns) -> Iterator[Found]:
             Evidence("bytes", float(run.bytes[data].sum()), "B"),
             *([counted("flushes of streams", flushes)] if flushes.any() else []),
             *([counted("seeks in streams", seeks)] if seeks.any() else []),
-            *([Evidence("median time of one call", float(np.median(run.duration[data])) / 1e9, "s")] if each else []),
+            *([Evidence("median time of one call", median(run.duration[data]) / 1e9, "s")] if each else []),
         ],
         remedies=remedies,
         files=run.files_of(calls),
@@ -118,7 +117,7 @@ def _by_each(run: Columns, data: Mask, seconds: float) -> bool:
     Example: 25,000 calls of 5 us in 0.2 s; not 100 lines in 0.2 s, of which the first took all but 1 ms.
     """
     most = int(run.count_by_unit(data).max())
-    return most >= MANY and most * float(np.median(run.duration[data])) / 1e9 >= _HALF * seconds
+    return most >= MANY and most * median(run.duration[data]) / 1e9 >= _HALF * seconds
 
 
 RULE = Rule(

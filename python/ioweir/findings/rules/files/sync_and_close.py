@@ -10,6 +10,7 @@ from ioweir.base.spec_names import POSIX
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
 from ioweir.findings import spared
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, UNKNOWN, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -72,7 +73,7 @@ def _opened_so(run: Columns) -> Iterator[Found]:
         evidence=[
             counted("writes to files opened with O_SYNC or O_DSYNC", writes),
             Evidence("written by each", each, "B"),
-            Evidence("median time of one", float(np.median(run.duration[writes])) / 1e9, "s"),
+            Evidence("median time of one", median(run.duration[writes]) / 1e9, "s"),
         ],
         remedies=[
             Remedy("source", "open the file without O_SYNC and O_DSYNC, and call fsync once, when it is complete"),
@@ -111,7 +112,7 @@ def _asked_for(run: Columns) -> Iterator[Found]:
         evidence=[
             counted("fsync, MPI_File_sync and the like", calls),
             Evidence("written per sync", each, "B"),
-            Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
+            Evidence("median time of one", median(run.duration[calls]) / 1e9, "s"),
         ],
         remedies=[
             Remedy("source", "sync once, when the file is complete (HDF5: leave out H5Fflush between data sets)"),
@@ -168,7 +169,7 @@ def _reopened(run: Columns, longest: float) -> Iterator[Found]:
     price = run.price(calls)
     if not calls.any() or not run.worth(price.seconds):
         return
-    each = int(np.median(times[times >= _AGAIN]))
+    each = int(median(times[times >= _AGAIN]))
     files = run.files_of(calls)
     yield Found(
         calls=calls,

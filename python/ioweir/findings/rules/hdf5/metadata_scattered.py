@@ -8,6 +8,7 @@ import numpy as np
 
 from ioweir.base.units import size
 from ioweir.findings import spared
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -110,7 +111,7 @@ def _notes(run: Columns, metadata: Mask, objects: Mask) -> str:
     made = f"{int(objects.sum()):,} calls make, open, describe or close objects"
     if not metadata.any():
         return made
-    each = size(float(np.median(run.bytes[metadata])))
+    each = size(median(run.bytes[metadata]))
     return f"{int(metadata.sum()):,} requests of {each} are HDF5's own notes, between the data; {made}"
 
 
@@ -133,7 +134,7 @@ def _many(run: Columns) -> Iterator[Found]:
         apart = np.r_[True, (root[1:] != root[:-1]) | (place[1:] != stop[:-1])]
         number = np.bincount(root, minlength=len(run))
         stretches = np.bincount(root, apart, minlength=len(run))
-        usual = np.median(run.bytes[at])
+        usual = median(run.bytes[at])
         chunked = data & (number >= _MANY_CHUNKS) & (number >= _SIDE_BY_SIDE * stretches)
         if not chunked.any() or (run.bytes[at] == usual).mean() < _ALIKE:
             continue

@@ -8,6 +8,7 @@ import numpy as np
 
 from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, POSIX
 from ioweir.base.units import size
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -61,7 +62,7 @@ def _find(run: Columns) -> Iterator[Found]:
             evidence=[
                 counted(f"{op}s under {size(SMALL)}", calls),
                 Evidence(f"median size of these {op}s", typical(run, calls), "B"),
-                Evidence("median time of one", float(np.median(run.duration[calls])) / 1e9, "s"),
+                Evidence("median time of one", median(run.duration[calls]) / 1e9, "s"),
                 *([counted("seeks right before them", seeks)] if seeks.any() else []),
             ],
             remedies=remedies,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ioweir.findings.intervals import union
+from ioweir.findings.intervals import median, union
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
 from ioweir.findings.rules.common import CROWDED, SHOWN, STRIPE, counted, rule_for
@@ -50,13 +50,13 @@ def _slow(run: Columns) -> Iterator[Found]:
         rows = _comparable(run, calls, target, len(names))
         if len(rows) < _LEAST_TARGETS:
             continue
-        tiny = bool(np.median(run.bytes[np.concatenate(list(rows.values()))]) < STRIPE)
+        tiny = bool(median(run.bytes[np.concatenate(list(rows.values()))]) < STRIPE)
         paces = {at: (_while_busy if tiny else _call_by_call)(run, own) for at, own in rows.items()}
         worst = max(paces, key=lambda at: paces[at].ns_per_byte)
         mine = paces[worst]
         others = np.log([pace.ns_per_byte for at, pace in paces.items() if at != worst])
-        usual = float(np.median(others))
-        spread = max(_NORMAL * float(np.median(np.abs(others - usual))), _LEAST_SPREAD)
+        usual = median(others)
+        spread = max(_NORMAL * median(np.abs(others - usual)), _LEAST_SPREAD)
         z = (float(np.log(mine.ns_per_byte)) - usual) / float(np.hypot(spread, mine.error))
         times = mine.ns_per_byte / float(np.exp(usual))
         mask = calls & (target == worst)
@@ -106,15 +106,15 @@ def _comparable(run: Columns, calls: Mask, target: Numbers, targets: int) -> dic
     edges = np.searchsorted(target[at], np.arange(targets + 1))
     rows = {number: at[edges[number] : edges[number + 1]] for number in range(targets)}
     rows = {number: own for number, own in rows.items() if own.size >= _CALLS}
-    usual = {number: float(np.median(run.bytes[own])) for number, own in rows.items()}
-    large = float(np.median(list(usual.values()))) if usual else 0.0
+    usual = {number: median(run.bytes[own]) for number, own in rows.items()}
+    large = median(np.array(list(usual.values()))) if usual else 0.0
     # A byte of smaller calls takes longer everywhere: they have a fixed cost, too.
     return {number: own for number, own in rows.items() if large / 2 <= usual[number] <= 2 * large}
 
 
 def _call_by_call(run: Columns, rows: Numbers) -> _Pace:
     """The median of single calls: each is long enough to show how fast the target is."""
-    return _Pace(float(np.median(run.duration[rows] / run.bytes[rows])))
+    return _Pace(median(run.duration[rows] / run.bytes[rows]))
 
 
 def _while_busy(run: Columns, rows: Numbers) -> _Pace:
@@ -142,7 +142,7 @@ def _contention(run: Columns) -> Iterator[Found]:
         if calls.size < 64:
             continue
         pace = run.duration[calls] / run.bytes[calls]
-        usual = float(np.median(pace))
+        usual = median(pace)
         slow = (pace > 8 * usual) & (run.duration[calls] > _LONG_NS)
         share = float(run.duration[calls][slow].sum() / run.duration[calls].sum())
         if slow.mean() > 0.1 or share < 0.3:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ioweir.base.spec_names import MPI_IO
 from ioweir.base.units import seconds as in_words
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 
@@ -31,7 +32,7 @@ def _find(run: Columns) -> Iterator[Found]:
         return
     own = late.unit == unit
     times, calls = int(own.sum()), int(late.unit.size)
-    chance = run.unit_count * _at_least(times, calls, 1 / float(np.median(late.ranks)))
+    chance = run.unit_count * _at_least(times, calls, 1 / median(late.ranks))
     if chance > _CHANCE:
         return
     busy = run.inside_of(unit, late.before[own], late.arrival[own])

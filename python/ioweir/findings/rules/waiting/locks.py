@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioweir.base.units import seconds as in_words
-from ioweir.findings.intervals import at_once
+from ioweir.findings.intervals import at_once, median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
 from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, STRIPE, aggregate, counted, from_memory, interleaved
@@ -40,7 +40,7 @@ def _wait(run: Columns) -> Iterator[Found]:
     # flock locks all of a file, and fcntl does so where the length is 0 (to the end, wherever that will be).
     whole = bool((run.bytes[waits] == 0).mean() > _MOSTLY)
     if not whole:
-        evidence.append(Evidence("median bytes locked", float(np.median(run.bytes[waits])), "B"))
+        evidence.append(Evidence("median bytes locked", median(run.bytes[waits]), "B"))
     if pair:
         evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
     inside = (run.mpi[waits] >= 0).mean() > 0.5
@@ -120,7 +120,7 @@ def _handover(run: Columns) -> Iterator[Found]:
     if not run.worth(run.seconds(mask)) or from_memory(run, mask):
         return
     pace = run.duration[calls] / run.bytes[calls] / _writers_at_once(run, calls)
-    slow, usual = float(np.median(pace[other])), float(np.median(pace[~other]))
+    slow, usual = median(pace[other]), median(pace[~other])
     if slow < 2 * usual:
         return
     lost = run.seconds(mask) * (1 - usual / slow)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import CROWDED, STRIPE, behind, rule_for
@@ -128,7 +129,7 @@ def _overlap(run: Columns) -> Iterator[Found]:
         calls=calls,
         seconds=gain,
         low=0.0,
-        summary=f"{begin.size} times the program stops to write {size(float(np.median(moved)))}, "
+        summary=f"{begin.size} times the program stops to write {size(median(moved))}, "
         f"{in_words(writing)} in all, "
         "and computes nothing meanwhile",
         cause="The program computes, writes, and computes again. Storage and processors take turns instead of "
@@ -151,15 +152,15 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
     if periodic is None:
         return
     calls, begin, stop, moved = periodic
-    cost = float(np.median(stop - begin))
-    interval = float(np.median(np.diff(begin)))
+    cost = median(stop - begin)
+    interval = median(np.diff(begin))
     best = float(np.sqrt(2 * cost * _MTBF_S))
     now, then = cost / interval, cost / best + best / (2 * _MTBF_S)
     if interval >= best or now < 0.1:
         return
     lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
     # Writing that is longer than the pause after it cannot be hidden behind it: then the checkpoints are the cause.
-    cannot_hide = cost > float(np.median(begin[1:] - stop[:-1]))
+    cannot_hide = cost > median(begin[1:] - stop[:-1])
     if not run.worth(lost):
         return
     files = run.files_of(calls & run.is_op("write"))
@@ -176,7 +177,7 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
             Evidence("time of one", cost, "s"),
             Evidence("interval", interval, "s"),
             Evidence("best interval (Young)", best, "s"),
-            Evidence("bytes of one", float(np.median(moved)), "B"),
+            Evidence("bytes of one", median(moved), "B"),
         ],
         remedies=[Remedy("source", f"write a checkpoint every {in_words(best)} only"), behind(files)],
         files=files,

@@ -9,6 +9,7 @@ import numpy as np
 from ioweir.base.spec_names import WAITING
 from ioweir.base.units import number_list, size
 from ioweir.base.units import seconds as in_words
+from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
 from ioweir.findings.rules.common import ONE_WRITER, SHOWN, STRIPE, counted, from_memory
@@ -152,7 +153,7 @@ def _slow(run: Columns) -> Iterator[Found]:
             continue
         unit = int(usable[spent[usable].argmax()])
         others = usable[usable != unit]
-        usual = float(np.median(spent[others] / moved[others]))
+        usual = median(spent[others] / moved[others])
         own = float(spent[unit] / moved[unit])
         lost = float(spent[unit]) - usual * float(moved[unit])
         if own < 2 * usual or not run.worth(lost):

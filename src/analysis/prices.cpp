@@ -60,7 +60,8 @@ Price price(const CallTable& table, Chosen chosen, std::int64_t pause_ns) {
     };
     std::vector<Worst> worst(table.boundaries.size() + 1);
     const auto interval_of = [&](std::size_t row) {
-        const std::int64_t pause = table.pause_before[row] <= pause_ns ? table.pause_before[row] : 0;
+        const std::int64_t pause =
+            pause_ns > 0 && table.pause_before[row] <= pause_ns ? table.pause_before[row] : 0;
         return Interval{table.phase[row], format::codec::difference(table.arrival[row], pause),
                         until_of(table, chosen, row)};
     };

@@ -108,7 +108,9 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
         else:
             leaders.append((rule, one, []))
             withins.append(run.roots_of(one.calls)[run.root])
-    return [_finding(run, *leader) for leader in leaders]
+    plans = any(remedy.plan for _, leader, _ in leaders for remedy in leader.remedies)
+    names = _names(run) if plans and MPI_IO in run.recorded else set()
+    return [_finding(run, *leader, names) for leader in leaders]
 
 
 def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
@@ -117,12 +119,16 @@ def _leads(entry: tuple[Rule, Found]) -> tuple[int, float]:
     return (rule.order if one.order is None else one.order) + 1000 * bool(one.doubt), -one.seconds
 
 
-def _remedies(run: Columns, one: Found) -> list[Remedy]:
-    """Plans only for what they have an effect on: files that the program uses through MPI-IO or PnetCDF."""
+def _names(run: Columns) -> set[str]:
+    """Of the files that plans have an effect on: those that the program uses through MPI-IO or PnetCDF."""
+    through = run.is_layer(MPI_IO) | run.is_layer("PnetCDF")
+    return {pattern(file) for file in run.files_of(through, most=len(run.files))}
+
+
+def _remedies(run: Columns, one: Found, names: set[str]) -> list[Remedy]:
+    """Plans only for files with these names."""
     if MPI_IO not in run.recorded:
         return one.remedies
-    through = run.is_layer(MPI_IO) | run.is_layer("PnetCDF")
-    names = {pattern(file) for file in run.files_of(through, most=len(run.files))}
     remedies = []
     for remedy in one.remedies:
         if not remedy.plan:
@@ -139,7 +145,9 @@ def _rules_of(plan: str, names: set[str]) -> str:
     return kept.rstrip("\n") + "\n" if kept else ""
 
 
-def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]]) -> Finding:
+def _finding(
+    run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]], names: set[str]
+) -> Finding:
     wall_s = run.wall_s
     seconds = min(one.seconds, wall_s)
     gain = spared.gain(run, one)
@@ -172,7 +180,7 @@ def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, F
         one.summary,
         cause,
         evidence,
-        _remedies(run, one),
+        _remedies(run, one, names),
         unseen,
         told,
         rule.title,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,13 +63,18 @@ def script_json(value: object) -> str:
 
 
 def _clean(value: Any) -> Any:
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind is int:
+        return value
     if isinstance(value, str):
         return plain_text.line(value)
     if isinstance(value, dict):
         return {plain_text.line(str(key)): _clean(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(entry) for entry in value]
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, np.generic):
         return value.item()

@@ -75,9 +75,8 @@ public:
 
 private:
     void reserve(std::uint64_t events) {
-        for (CallTable::Numbers* column :
-             {&table_.unit, &table_.file, &table_.start, &table_.end, &table_.duration, &table_.bytes, &table_.offset,
-              &table_.parent})
+        for (CallTable::Numbers* column : {&table_.unit, &table_.file, &table_.start, &table_.end, &table_.duration,
+                                           &table_.bytes, &table_.offset, &table_.parent})
             column->reserve(events);
         table_.function.reserve(events);
         table_.access.reserve(events);
@@ -297,14 +296,17 @@ private:
         std::vector<std::int64_t> of_call(table_.size(), none);
         for (std::size_t at = 0; at < calls.size(); ++at) of_call[calls[at]] = number[at];
         for (std::size_t row = 0; row < table_.size(); ++row) {
-            if (table_.mpi[row] < 0 || !is_data(row) || table_.layer[row] != table_.posix || table_.bytes[row] <= 0) continue;
+            if (table_.mpi[row] < 0 || !is_data(row) || table_.layer[row] != table_.posix || table_.bytes[row] <= 0)
+                continue;
             const std::size_t call = index(table_.mpi[row]);
             if (of_call[call] < 0 || !is_data(call)) continue;
             Meeting& meeting = meetings[index(of_call[call])];
             if (table_.start[row] < table_.start[index(meeting.last)]) meeting.ahead = true;
         }
     }
-    [[nodiscard]] bool is_data(std::size_t row) const { return table_.is_data[static_cast<std::size_t>(table_.op[row])]; }
+    [[nodiscard]] bool is_data(std::size_t row) const {
+        return table_.is_data[static_cast<std::size_t>(table_.op[row])];
+    }
 
     /// Whether ranks waited for each other there.
     [[nodiscard]] bool is_waiting(const Meeting& meeting) const {

@@ -18,15 +18,16 @@ namespace ioweir::analysis {
 /// How the table is made; decided by whoever asks.
 struct CallQuestion {
     Vocabulary names;
-    std::string mpi_layer;    ///< in whose collective calls ranks meet
-    std::string posix_layer;  ///< whose calls reach the storage
-    std::string wait_layer;   ///< waiting for other ranks outside of I/O, which has rows of its own
+    std::string mpi_layer;                      ///< in whose collective calls ranks meet
+    std::string posix_layer;                    ///< whose calls reach the storage
+    std::string wait_layer;                     ///< waiting for other ranks outside of I/O, which has rows of its own
     std::vector<std::string> data_ops;          ///< operations that move bytes
     std::string open_op;                        ///< after which a file's position is 0
     std::string seek_op;                        ///< whose offset is the position after it
     std::vector<std::int32_t> unit_of_process;  ///< -1: does not count
     std::size_t units = 1;
-    std::size_t unit_count = 1;  ///< how many units take part in a call of all; more than `units` where some left no trace
+    std::size_t unit_count =
+        1;  ///< how many units take part in a call of all; more than `units` where some left no trace
     std::vector<std::uint32_t> file_of_path;
     std::vector<std::uint8_t> runtime_file;  ///< by file: made by the MPI runtime for itself; its calls are left out
 };
@@ -77,9 +78,9 @@ struct CallTable {
 
     std::size_t units = 1;
     std::size_t files = 1;
-    std::int8_t posix = 0;       ///< a layer
-    std::int8_t open = 0;        ///< an operation
-    std::int8_t seek = 0;        ///< an operation
+    std::int8_t posix = 0;      ///< a layer
+    std::int8_t open = 0;       ///< an operation
+    std::int8_t seek = 0;       ///< an operation
     std::vector<bool> is_data;  ///< by operation
     [[nodiscard]] std::size_t size() const { return unit.size(); }
 };

@@ -22,9 +22,9 @@ std::size_t first_not_below(const Numbers& rising, std::size_t hint, typename Nu
         high += std::min(step, rising.size() - high);
     }
     const auto begin = rising.begin();
-    return static_cast<std::size_t>(std::lower_bound(begin + static_cast<std::ptrdiff_t>(low),
-                                                     begin + static_cast<std::ptrdiff_t>(high), wanted) -
-                                    begin);
+    return static_cast<std::size_t>(
+        std::lower_bound(begin + static_cast<std::ptrdiff_t>(low), begin + static_cast<std::ptrdiff_t>(high), wanted) -
+        begin);
 }
 
 /// Sorts what is nearly in order, each entry to a place not far before its own; equal ones keep their order.

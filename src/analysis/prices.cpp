@@ -60,8 +60,7 @@ Price price(const CallTable& table, Chosen chosen, std::int64_t pause_ns) {
     };
     std::vector<Worst> worst(table.boundaries.size() + 1);
     const auto interval_of = [&](std::size_t row) {
-        const std::int64_t pause =
-            pause_ns > 0 && table.pause_before[row] <= pause_ns ? table.pause_before[row] : 0;
+        const std::int64_t pause = pause_ns > 0 && table.pause_before[row] <= pause_ns ? table.pause_before[row] : 0;
         return Interval{table.phase[row], format::codec::difference(table.arrival[row], pause),
                         until_of(table, chosen, row)};
     };
@@ -79,7 +78,7 @@ Price price(const CallTable& table, Chosen chosen, std::int64_t pause_ns) {
     result.by_unit_s.resize(table.units);
     for (const Worst& one : worst) {
         if (one.busy_ns < 0) continue;
-        result.ns += one.busy_ns;
+        result.ns = format::codec::sum(result.ns, one.busy_ns);  // a damaged trace's may wrap around
         result.by_unit_s[one.unit] += static_cast<double>(one.busy_ns) / 1e9;
     }
     return result;

@@ -11,7 +11,7 @@
 namespace ioweir::analysis {
 
 struct Price {
-    std::int64_t ns = 0;           ///< summed over the stretches between meetings: the largest time that one unit spent
+    std::int64_t ns = 0;  ///< summed over the stretches between meetings: the largest time that one unit spent
     std::vector<double> by_unit_s;  ///< of it, by the unit that spent it; of equal ones the first counts
 };
 /// Of calls one right behind the other, what lies between counts, too: calling costs. Of others the pauses before them count that are no

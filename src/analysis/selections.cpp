@@ -132,6 +132,26 @@ CallTable::Numbers positions(const CallTable& table) {
     return result;
 }
 
+CallTable::Flags jumps(const CallTable& table, Chosen chosen, std::span<const std::int64_t> order,
+                       std::span<const std::int64_t> position) {
+    CallTable::Flags result(table.size(), 0);
+    bool is_first = true;
+    std::size_t before = 0;
+    std::int64_t last_step = 0;
+    for (const std::int64_t number : order) {
+        const std::size_t row = index(number);
+        if (chosen[row] == 0) continue;
+        const std::int64_t step = is_first ? 0 : codec::difference(position[row], position[before]);
+        const bool goes_on = position[row] == codec::sum(position[before], table.bytes[before]);
+        const bool same = !is_first && table.unit[row] == table.unit[before] && table.file[row] == table.file[before];
+        result[row] = same && !goes_on && step != last_step && position[row] >= 0 ? 1 : 0;
+        is_first = false;
+        before = row;
+        last_step = step;
+    }
+    return result;
+}
+
 CallTable::Numbers different_bytes(std::span<const std::int64_t> group, std::span<const std::int64_t> begin,
                                    std::span<const std::int64_t> stop, std::size_t groups) {
     std::vector<std::size_t> edges(groups + 1, 0);

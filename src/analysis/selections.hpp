@@ -39,6 +39,12 @@ CallTable::Numbers by_unit_and_file(const CallTable& table);
 /// what the calls of the unit on the file moved. Of other calls their offset.
 CallTable::Numbers positions(const CallTable& table);
 
+/// Of the chosen calls those that neither go on where the unit's last chosen one of the file ended, nor keep its stride. `order`: all calls
+/// by unit and file; `position`: of each call.
+/// Example: of reads of 8 B at 0, 8, 100, 200, 300, 50 those at 100, 200 and 50 do.
+CallTable::Flags jumps(const CallTable& table, Chosen chosen, std::span<const std::int64_t> order,
+                       std::span<const std::int64_t> position);
+
 /// Of each group how many different bytes its stretches have. Example: [0, 4) and [2, 6) of one group have 6.
 CallTable::Numbers different_bytes(std::span<const std::int64_t> group, std::span<const std::int64_t> begin,
                                    std::span<const std::int64_t> stop, std::size_t groups);

@@ -1,4 +1,5 @@
-// Fuzzes the sums of traces: of whatever the reader takes, every event is counted once, sums fit to each other, and nothing overflows.
+// Fuzzes the sums of traces and the table of their calls: of whatever the reader takes, every event is counted once, sums fit to each other,
+// the calls around each one are calls, prices fit to each other, and nothing overflows.
 // Inputs are those of the reader's own target (format/fuzz_image.cpp). Half of them are summed up as of an MPI program, half by process.
 #include <cstddef>
 #include <cstdint>
@@ -6,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/call_table.hpp"
+#include "analysis/prices.hpp"
+#include "analysis/selections.hpp"
 #include "analysis/summary.hpp"
 #include "base/fuzz_input.hpp"
 #include "base/fuzz_target.hpp"
@@ -70,6 +74,36 @@ void check(const format::TraceFiles& files, bool by_rank) {
     require(errors == failed, "an error for each call that failed");
 }
 
+void check_table(const format::TraceFiles& files, bool by_rank) {
+    const Question of_sums = question(files, by_rank);
+    CallQuestion asked;
+    asked.names = of_sums.names;
+    asked.mpi_layer = of_sums.mpi_layer;
+    asked.posix_layer = of_sums.posix_layer;
+    asked.wait_layer = of_sums.wait_layer;
+    asked.data_ops = of_sums.data_ops;
+    asked.open_op = "open";
+    asked.seek_op = "seek";
+    asked.unit_of_process = of_sums.unit_of_process;
+    asked.units = asked.unit_count = of_sums.units;
+    asked.file_of_path = of_sums.file_of_path;
+    asked.runtime_file = of_sums.runtime_file;
+    const auto made = read_calls(files, asked);
+    require(made.ok(), "calls of a trace that was read");
+    const CallTable& table = made.value();
+    require(table.size() <= files.event_count(), "a row an event at most");
+    const auto rows = static_cast<std::int64_t>(table.size());
+    for (const auto* column : {&table.parent, &table.root, &table.mpi, &table.following})
+        for (const std::int64_t row : *column) require(row >= -1 && row < rows, "rows that are there");
+    const CallTable::Flags all(table.size(), 1);
+    const std::vector<std::int64_t> busy = busy_by_unit(table, all);
+    require(busy.size() == table.units && price(table, all, 0).by_unit_s.size() == table.units, "an entry a unit");
+    span_of(table, all);
+    require(by_unit_and_file(table).size() == table.size() && positions(table).size() == table.size(),
+            "an entry a call");
+    require(topmost(table, all).size() == table.size() && roots_of(table, all).size() == table.size(), "the same");
+}
+
 }  // namespace
 }  // namespace ioweir::analysis
 
@@ -78,6 +112,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const format::PackedTrace trace = format::image_of(data, size);
     const format::TraceBytes one{"trace", trace.bytes};
     const auto files = format::TraceFiles::read({&one, 1}, trace.span);
-    if (files) analysis::check(files.value(), is_one_in(2, data, size));
+    if (files) {
+        analysis::check(files.value(), is_one_in(2, data, size));
+        analysis::check_table(files.value(), is_one_in(2, data, size));
+    }
     return 0;
 }

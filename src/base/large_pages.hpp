@@ -26,8 +26,8 @@ struct LargePages {
         const std::size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
         void* memory = std::aligned_alloc(page_bytes, whole);
         if (memory == nullptr) throw std::bad_alloc();
-        // The last page is mostly not needed: it stays in small ones. Without large pages all does.
-        static_cast<void>(madvise(memory, bytes / page_bytes * page_bytes, MADV_HUGEPAGE));
+        // A last page of which less than a half is needed stays in small ones. Without large pages all does.
+        static_cast<void>(madvise(memory, (bytes + page_bytes / 2) / page_bytes * page_bytes, MADV_HUGEPAGE));
         return static_cast<T*>(memory);
     }
     void deallocate(T* memory, std::size_t count) {

@@ -136,6 +136,13 @@ public:
     [[nodiscard]] nb::object time_by_file(const Mask& mask) const {
         return owned_column(analysis::sum_by(table_->file, table_->files, chosen(mask), table_->duration));
     }
+    [[nodiscard]] nb::object jumps(const Mask& mask, const NumberArray& order, const NumberArray& position) const {
+        if (order.size() != table_->size() || position.size() != table_->size())
+            throw nb::value_error("order and position have one entry a call");
+        for (const std::int64_t row : span_over(order))
+            if (row < 0 || static_cast<std::size_t>(row) >= table_->size()) throw nb::value_error("no such call");
+        return owned_flags(analysis::jumps(*table_, chosen(mask), span_over(order), span_over(position)));
+    }
     [[nodiscard]] nb::object by_unit_and_file() const { return owned_column(analysis::by_unit_and_file(*table_)); }
     [[nodiscard]] nb::object positions() const { return owned_column(analysis::positions(*table_)); }
 
@@ -173,8 +180,9 @@ void bind_calls(nb::module_& m) {
                                                                  {runtime_file.begin(), runtime_file.end()}});
             },
             nb::arg("trace"), nb::kw_only(), nb::arg("layers"), nb::arg("ops"), nb::arg("mpi_layer"),
-            nb::arg("posix_layer"), nb::arg("wait_layer"), nb::arg("data_ops"), nb::arg("open_op"),
-            nb::arg("seek_op"), nb::arg("unit_of_process"), nb::arg("units"), nb::arg("unit_count"), nb::arg("file_of_path"), nb::arg("runtime_file"))
+            nb::arg("posix_layer"), nb::arg("wait_layer"), nb::arg("data_ops"), nb::arg("open_op"), nb::arg("seek_op"),
+            nb::arg("unit_of_process"), nb::arg("units"), nb::arg("unit_count"), nb::arg("file_of_path"),
+            nb::arg("runtime_file"))
         .def_prop_ro("columns", &PyCalls::columns, "A dict of columns, one entry a call.")
         .def_prop_ro("waits", &PyCalls::waits, "The same of long calls of MPI outside of I/O.")
         .def_prop_ro("late", &PyCalls::late, "The same of collective calls in which units waited for the last one.")
@@ -194,6 +202,8 @@ void bind_calls(nb::module_& m) {
         .def("bytes_by_unit", &PyCalls::bytes_by_unit, nb::arg("mask"))
         .def("time_by_unit", &PyCalls::time_by_unit, nb::arg("mask"), "Nanoseconds, waiting for other units included.")
         .def("time_by_file", &PyCalls::time_by_file, nb::arg("mask"))
+        .def("jumps", &PyCalls::jumps, nb::arg("mask"), nb::arg("order"), nb::arg("position"),
+             "Those of them that neither go on where the last one ended, nor keep its stride.")
         .def("by_unit_and_file", &PyCalls::by_unit_and_file, "All rows in this order, and then by start.")
         .def("positions", &PyCalls::positions, "Where in its file each read or write began; -1: not known.");
     m.def(
@@ -203,8 +213,7 @@ void bind_calls(nb::module_& m) {
                 throw nb::value_error("the columns of stretches are of one length");
             for (const std::int64_t one : span_over(group))
                 if (one < 0 || static_cast<std::size_t>(one) >= groups) throw nb::value_error("no such group");
-            return owned_column(
-                analysis::different_bytes(span_over(group), span_over(begin), span_over(stop), groups));
+            return owned_column(analysis::different_bytes(span_over(group), span_over(begin), span_over(stop), groups));
         },
         nb::arg("group"), nb::arg("begin"), nb::arg("stop"), nb::arg("groups"),
         "Of each group of stretches how many different bytes they have.");

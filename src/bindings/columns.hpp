@@ -25,8 +25,7 @@ nanobind::object column(const std::shared_ptr<Owner>& owner, const std::vector<T
 
 /// The same of 0 and 1, as truth values.
 template <typename Owner, typename Allocator>
-nanobind::object flags_column(const std::shared_ptr<Owner>& owner,
-                              const std::vector<std::uint8_t, Allocator>& values) {
+nanobind::object flags_column(const std::shared_ptr<Owner>& owner, const std::vector<std::uint8_t, Allocator>& values) {
     auto* held = new std::shared_ptr<Owner>(owner);
     const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
     const std::size_t shape[1] = {values.size()};

@@ -68,7 +68,8 @@ public:
                 ends.push_back(end);
             }
         }
-        return nb::make_tuple(owned_column(std::move(counts)), owned_column(std::move(begins)), owned_column(std::move(ends)));
+        return nb::make_tuple(owned_column(std::move(counts)), owned_column(std::move(begins)),
+                              owned_column(std::move(ends)));
     }
 
 private:

@@ -13,8 +13,8 @@ from ioweir.errors import IoweirError
 from ioweir.imports import darshan2
 from ioweir.imports.run import import_log
 from ioweir.report.figures import build
-from ioweir.report.run_findings import findings_of
 from ioweir.report.model import Data, Report
+from ioweir.report.run_findings import findings_of
 from ioweir.trace import load
 
 COUNTERS, SECONDS = 144, 18

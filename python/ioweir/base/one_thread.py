@@ -18,6 +18,6 @@ def load_numpy() -> None:
         return
     os.environ[_THREADS] = "1"
     try:
-        import numpy  # noqa: F401, ICN001, PLC0415
+        import numpy  # noqa: F401, PLC0415
     finally:
         del os.environ[_THREADS]

@@ -14,7 +14,7 @@ from ioweir.cli.arguments import JsonOption, print_result, refuse_typed
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 EventsOption = Annotated[
     bool, typer.Option("--events", help="Read every event, where sums would do: of 256 nodes and more.")

@@ -1,7 +1,7 @@
-"""What `ioweir report` and `ioweir findings` do, and both without the command line's library where little is asked of them.
+"""What `ioweir report` and `ioweir findings` do, and how they are asked for without the command line's library.
 
-After a run these two are asked for most. To load typer and the commands takes as long as to look through a trace of half
-a million calls. So a directory and plain options are understood here (`plain_command`); all else, and help, is typer's.
+After a run these two are asked for most. To load typer and the commands costs about as much as to make the columns of
+half a million calls. So a directory and plain options are understood here (`plain_command`); all else is typer's.
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ def report(directory: Path, html: Path | None = None, *, events: bool = False, a
     fail_if(result.unreadable)
 
 
-def findings(
-    directory: Path, *, plan: str | None = None, events: bool = False, as_json: bool = False
-) -> None:
+def findings(directory: Path, *, plan: str | None = None, events: bool = False, as_json: bool = False) -> None:
     """Say what is wrong with the I/O of a traced run, what it costs, and what to do."""
     from ioweir.findings import text  # noqa: PLC0415
     from ioweir.report.lacking import partial_reasons  # noqa: PLC0415

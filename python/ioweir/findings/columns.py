@@ -142,6 +142,7 @@ class Columns:
         self.following: Numbers = columns["following"]
         """Of each outermost call the next outermost one of its thread; -1 without one."""
         self._kept: dict[str | tuple[str, ...], Mask] = {}
+        self._rates: dict[str, float | None] = {}
         self.waits = Waits(**self._calls.waits)
         self.late = Late(**self._calls.late)
 
@@ -188,7 +189,7 @@ class Columns:
     @cached_property
     def synced(self) -> Mask:
         """Of these, writes that wait for the disk: to files that their rank has opened with O_SYNC or O_DSYNC."""
-        opens = self.is_layer(POSIX) & self.is_op("open") & ~self.failed & (self.offset == OPENED_TO_SYNC)
+        opens: Mask = self.is_layer(POSIX) & self.is_op("open") & ~self.failed & (self.offset == OPENED_TO_SYNC)
         if not opens.any():
             return opens
         pair = self.file * self.units + self.unit
@@ -367,6 +368,11 @@ class Columns:
 
     def best_rate(self, op: str) -> float | None:
         """Bytes a second of the faster quarter of large calls; None where the run made too few of them."""
+        if op not in self._rates:
+            self._rates[op] = self._best_rate(op)
+        return self._rates[op]
+
+    def _best_rate(self, op: str) -> float | None:
         large = self.is_layer(POSIX) & self.is_op(op) & (self.bytes >= LARGE) & (self.duration > 0)
         if large.sum() < 4:
             return None
@@ -411,6 +417,11 @@ class Columns:
         """The rows of a mask rank by rank, in each file by file, and of each file by start."""
         rows: Numbers = self._by_unit_and_file[mask[self._by_unit_and_file]]
         return rows
+
+    def jumps(self, mask: Mask) -> Mask:
+        """Reads and writes that neither go on where the rank's last one of the file ended, nor keep its stride."""
+        jumps: Mask = self._calls.jumps(mask, self._by_unit_and_file, self.position)
+        return jumps
 
     @cached_property
     def _by_unit_and_file(self) -> Numbers:

@@ -99,15 +99,15 @@ def _merge(run: Columns, found: list[tuple[Rule, Found]]) -> list[Finding]:
     for rule, one in sorted(found, key=_leads):
         whole = run.seconds(one.calls) if leaders else 0.0
         for (above, leader, followers), within in zip(leaders, withins, strict=True):
-            same = not one.apart and not leader.apart and run.seconds(one.calls & within) >= SAME * whole
             follows = above.code in rule.follows and not set(leader.files).isdisjoint(one.files)
             # What a leader explains a small part of stays a finding of its own.
-            if follows or (same and leader.seconds >= SAME * one.seconds):
+            may_explain = not one.apart and not leader.apart and leader.seconds >= SAME * one.seconds
+            if follows or (may_explain and run.seconds(one.calls & within) >= SAME * whole):
                 followers.append((rule, one))
                 break
         else:
             leaders.append((rule, one, []))
-            withins.append(run.roots_of(one.calls)[run.root])
+            withins.append(run.beneath(run.roots_of(one.calls)))
     plans = any(remedy.plan for _, leader, _ in leaders for remedy in leader.remedies)
     names = _names(run) if plans and MPI_IO in run.recorded else set()
     return [_finding(run, *leader, names) for leader in leaders]
@@ -145,9 +145,7 @@ def _rules_of(plan: str, names: set[str]) -> str:
     return kept.rstrip("\n") + "\n" if kept else ""
 
 
-def _finding(
-    run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]], names: set[str]
-) -> Finding:
+def _finding(run: Columns, rule: Rule, one: Found, followers: list[tuple[Rule, Found]], names: set[str]) -> Finding:
     wall_s = run.wall_s
     seconds = min(one.seconds, wall_s)
     gain = spared.gain(run, one)

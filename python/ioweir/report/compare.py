@@ -16,9 +16,9 @@ from ioweir.errors import EXIT_DIFFERENT, IoweirError
 from ioweir.report import compare_words as words
 from ioweir.report import first_lines
 from ioweir.report.figures import build
-from ioweir.report.run_findings import findings_of
 from ioweir.report.model import Data, Report, WhereData
 from ioweir.report.noise import Difference, difference, median
+from ioweir.report.run_findings import findings_of
 from ioweir.trace.reader import DATA_OPS, LAYERS, POSIX, load
 
 if TYPE_CHECKING:

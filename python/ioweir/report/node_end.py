@@ -59,7 +59,5 @@ def of_node(trace: reader.Trace, name: str) -> node_sums.NodeSums | None:
     who = attribute.attribute_processes(trace.processes)
     if not who.has_ranks:
         return None
-    reasons = [
-        reason for reason in lacking.partial_reasons(trace, who) if not reason.startswith("left no trace: ")
-    ]
+    reasons = [reason for reason in lacking.partial_reasons(trace, who) if not reason.startswith("left no trace: ")]
     return node_sums.of_trace(trace, lacking.recorded_layers(trace), [f"{name}: {words}" for words in reasons])

@@ -57,7 +57,7 @@ def _own_files(run: Columns) -> Mask:
     writes = (run.storage | run.stdio_data) & run.is_op("write") & ~run.engine
     file, unit = run.used(writes)
     alone = np.bincount(file, minlength=len(run.files)) == 1
-    own = alone & ~_scratch(run, alone)
+    own: Mask = alone & ~_scratch(run, alone)
     busy = np.count_nonzero(np.bincount(unit[alone[file]]))
     if busy < 2 or busy < 0.75 * run.unit_count or own.sum() < run.unit_count:
         own[:] = False

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ioweir.base.spec_names import DATA_OPS
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -25,21 +23,7 @@ from ioweir.findings.rules.common import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask
-
-
-def jumps(run: Columns, calls: Mask) -> Mask:
-    """Calls that neither go on where the last one of the rank on the file ended, nor keep its stride."""
-    chosen = run.by_file(calls)
-    pair = run.unit[chosen] * len(run.files) + run.file[chosen]
-    place = run.position[chosen]
-    same = np.r_[False, pair[1:] == pair[:-1]]
-    step = np.r_[0, place[1:] - place[:-1]]
-    onward = np.r_[False, place[1:] == place[:-1] + run.bytes[chosen][:-1]]
-    stride = np.r_[False, step[1:] == step[:-1]]
-    result = np.zeros(len(run), dtype=bool)
-    result[chosen] = same & ~onward & ~stride & (place >= 0)
-    return result
+    from ioweir.findings.columns import Columns
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -51,7 +35,7 @@ def _find(run: Columns) -> Iterator[Found]:
             calls &= ~run.beneath(run.is_layer("HDF5") & (~run.is_op(*DATA_OPS) | run.named("H5A")))
         if run.count_by_unit(calls).max() < MANY:
             continue
-        jumping = jumps(run, calls)
+        jumping = run.jumps(calls)
         backward = jumping.sum() / calls.sum()
         if backward < 0.5:
             continue

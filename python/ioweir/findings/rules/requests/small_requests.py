@@ -47,7 +47,8 @@ def _find(run: Columns) -> Iterator[Found]:
             continue
         high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
-        cause, remedy = _of_program(op, typical(run, calls))
+        each = typical(run, calls)
+        cause, remedy = _of_program(op, each)
         remedies = [Remedy("source", remedy)]
         inside = calls & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
@@ -61,7 +62,7 @@ def _find(run: Columns) -> Iterator[Found]:
             cause=cause,
             evidence=[
                 counted(f"{op}s under {size(SMALL)}", calls),
-                Evidence(f"median size of these {op}s", typical(run, calls), "B"),
+                Evidence(f"median size of these {op}s", each, "B"),
                 Evidence("median time of one", median(run.duration[calls]) / 1e9, "s"),
                 *([counted("seeks right before them", seeks)] if seeks.any() else []),
             ],

@@ -10,7 +10,17 @@ from ioweir.base.units import seconds as in_words
 from ioweir.findings.intervals import at_once, median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, ONE_WRITER, PAGE, SHOWN, STRIPE, aggregate, counted, from_memory, interleaved
+from ioweir.findings.rules.common import (
+    MEMORY_WHY,
+    ONE_WRITER,
+    PAGE,
+    SHOWN,
+    STRIPE,
+    aggregate,
+    counted,
+    from_memory,
+    interleaved,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

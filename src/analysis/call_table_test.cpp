@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/blocks.hpp"
 #include "analysis/near.hpp"
 #include "analysis/prices.hpp"
 #include "analysis/selections.hpp"
@@ -182,6 +183,21 @@ TEST(Selections, JumpsNeitherGoOnNorKeepTheirStride) {
     const CallTable table = table_of(1, reads);
     const Flags found = jumps(table, Flags(6, 1), by_unit_and_file(table), positions(table));
     EXPECT_EQ(found, (Flags{0, 0, 1, 1, 0, 1}));
+}
+
+TEST(Blocks, UnitsOfABlockCountOnce) {
+    const std::vector<std::int64_t> file = {0, 0, 0, 0, 1}, block = {1, 2, 2, 2, 2}, unit = {0, 0, 1, 1, 2};
+    EXPECT_EQ(sharers(file, block, unit), (std::vector<std::int64_t>{1, 2, 2, 2, 1}));
+    EXPECT_TRUE(sharers({}, {}, {}).empty());
+}
+
+TEST(Blocks, ABlockChangesHandsWhereAnotherUnitWasTheLastInIt) {
+    const std::vector<std::int64_t> file = {0, 0, 0, 1}, first = {0, 1, 3, 3}, last = {1, 2, 3, 3}, unit = {0, 1, 1, 0},
+                                    start = {10, 20, 30, 40};
+    EXPECT_EQ(changed_hands({file, first, last, unit, start}), (std::vector<std::uint8_t>{0, 1, 0, 0}));
+    // At one time: both first blocks come before both last ones.
+    const std::vector<std::int64_t> both = {7, 7}, one_file = {0, 0}, units = {0, 1}, at_once = {10, 10};
+    EXPECT_EQ(changed_hands({one_file, both, both, units, at_once}), (std::vector<std::uint8_t>{1, 1}));
 }
 
 TEST(Selections, DifferentBytesOfAGroupCountOnce) {

@@ -3,11 +3,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "analysis/blocks.hpp"
 #include "analysis/call_table.hpp"
 #include "analysis/prices.hpp"
 #include "analysis/selections.hpp"
@@ -25,6 +27,11 @@ using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 using NumberArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 std::span<const std::int64_t> span_over(const NumberArray& array) { return {array.data(), array.size()}; }
+
+void require_one_length(std::initializer_list<const NumberArray*> columns) {
+    for (const NumberArray* column : columns)
+        if (column->size() != (*columns.begin())->size()) throw nb::value_error("the columns are of one length");
+}
 
 /// Arrays that are given out keep the table alive.
 class PyCalls {
@@ -207,10 +214,26 @@ void bind_calls(nb::module_& m) {
         .def("by_unit_and_file", &PyCalls::by_unit_and_file, "All rows in this order, and then by start.")
         .def("positions", &PyCalls::positions, "Where in its file each read or write began; -1: not known.");
     m.def(
+        "sharers",
+        [](const NumberArray& file, const NumberArray& block, const NumberArray& unit) {
+            require_one_length({&file, &block, &unit});
+            return owned_column(analysis::sharers(span_over(file), span_over(block), span_over(unit)));
+        },
+        nb::arg("file"), nb::arg("block"), nb::arg("unit"), "Of each entry how many units have entries of its block.");
+    m.def(
+        "changed_hands",
+        [](const NumberArray& file, const NumberArray& first, const NumberArray& last, const NumberArray& unit,
+           const NumberArray& start) {
+            require_one_length({&file, &first, &last, &unit, &start});
+            return owned_flags(analysis::changed_hands(
+                {span_over(file), span_over(first), span_over(last), span_over(unit), span_over(start)}));
+        },
+        nb::arg("file"), nb::arg("first"), nb::arg("last"), nb::arg("unit"), nb::arg("start"),
+        "Of calls by their starts whether another unit was the last one in their first or last block.");
+    m.def(
         "different_bytes",
         [](const NumberArray& group, const NumberArray& begin, const NumberArray& stop, std::size_t groups) {
-            if (begin.size() != group.size() || stop.size() != group.size())
-                throw nb::value_error("the columns of stretches are of one length");
+            require_one_length({&group, &begin, &stop});
             for (const std::int64_t one : span_over(group))
                 if (one < 0 || static_cast<std::size_t>(one) >= groups) throw nb::value_error("no such group");
             return owned_column(analysis::different_bytes(span_over(group), span_over(begin), span_over(stop), groups));

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 
-MOST_KEY: Final = 1 << 62
-"""Two numbers in one must stay below it."""
 _SPREAD: Final = 8
 """Numbers up to so many times as many as there are have a table of their own rather than being sorted."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioweir.findings.intervals import MOST_KEY, numbered
+from ioweir.base.compiled import compiled
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -41,12 +41,8 @@ def _excess(run: Columns, calls: Mask) -> float:
     two = last > first
     block, whose = np.r_[first, last[two]], np.r_[at, at[two]]
     kind = 2 * run.file[whose] + np.r_[unit, unit[two]] // STRIPE
-    if (int(kind.max()) + 1) * (int(block.max()) + 1) >= MOST_KEY:
-        _, block = numbered(block)
-    _, place = numbered(kind * (int(block.max()) + 1) + block)
-    pairs, _ = numbered(place * run.units + run.unit[whose])
-    sharers = np.bincount(pairs // run.units)
-    return float((1 - 1 / sharers[place]).sum() / (last - first + 1).sum())
+    sharers = compiled().sharers(kind, block, run.unit[whose])
+    return float((1 - 1 / sharers).sum() / (last - first + 1).sum())
 
 
 def _find(run: Columns) -> Iterator[Found]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.compiled import compiled
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.intervals import at_once, median
 from ioweir.findings.model import Evidence, Remedy
@@ -115,14 +116,11 @@ def _handover(run: Columns) -> Iterator[Found]:
         return
     calls = np.flatnonzero(writes)
     # The stripes at a write's beginning and end; those between are the rank's alone in this write.
+    shared = shared[np.argsort(run.start[shared], kind="stable")]
+    first = run.position[shared] // STRIPE
     last = (run.position[shared] + run.bytes[shared] - 1) // STRIPE
-    block = np.concatenate([run.position[shared] // STRIPE, last])
-    both = np.concatenate([shared, shared])
-    order = np.lexsort((run.start[both], block, run.file[both]))
-    ends, block = both[order], block[order]
-    same = (run.file[ends][1:] == run.file[ends][:-1]) & (block[1:] == block[:-1])
     mask = np.zeros(len(run), dtype=bool)
-    mask[ends[1:][same & (run.unit[ends][1:] != run.unit[ends][:-1])]] = True
+    mask[shared] = compiled().changed_hands(run.file[shared], first, last, run.unit[shared], run.start[shared])
     other = mask[calls]
     if other.sum() < 16 or (~other).sum() < 16:
         return

@@ -42,6 +42,8 @@
 #   make bench-sim  what simulations cost, up to 131,072 ranks (a minute)
 #   make bench-sim-lab   predictions of kernels on throttled targets, written down, then measured (half an hour, root); RECORD=1 writes a
 #                   section of docs/results/simulator.md, QUICK=1 takes five minutes
+#   make bench-sim-node   predictions of kernels in memory and on the local disk, written down, then measured (half an hour, a quiet
+#                   machine); RECORD=1 writes a section of docs/results/simulator.md, QUICK=1 takes ten minutes
 #   make bench-sim-ranks   kernels traced with 4 and 8 ranks, foretold on 16 and 32, then measured (a quarter of an hour, root); RECORD=1 writes
 #                   a section of docs/results/simulator.md
 #   make bench-sim-papers   published figures beside simulated ones, with ablations (a few minutes); RECORD=1 writes a section of
@@ -63,7 +65,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-ranks bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package package-for-demo build build-bench test demo bench lint format lock install clean
+.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-node bench-sim-ranks bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package package-for-demo build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -203,6 +205,9 @@ bench-sim: package
 
 bench-sim-lab: package
 	@$(PY) bench/bench_sim_lab.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)
+
+bench-sim-node: package
+	@$(PY) bench/bench_sim_node.py $(if $(QUICK),--quick) $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)
 
 bench-sim-ranks: package
 	@$(PY) bench/bench_sim_ranks.py $(if $(RECORD),--record docs/results/simulator.md) $(ARGS)

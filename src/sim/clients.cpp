@@ -22,13 +22,14 @@ layout::Extent in_object(const layout::StripeLayout& stripes, layout::Extent ran
 
 }  // namespace
 
-Clients::Clients(Events& events, const Machine& machine, Fabric& fabric, Targets& targets, ExtentLocks& locks)
+Clients::Clients(Events& events, const Machine& machine, int nodes, Fabric& fabric, Targets& targets, ExtentLocks& locks)
     : events_(events),
       figures_(machine.client),
       locked_(machine.locks.used),
       whole_stripes_(machine.locks.whole_stripes),
       files_(machine.files),
-      copy_bytes_per_s_(machine.node.copy_bytes_per_s),
+      copy_bytes_per_s_(machine.node.processors > 0 ? 0 : machine.node.copy_bytes_per_s),
+      one_client_((nodes - 1) / machine.client.nodes_of_forwarder == 0),
       target_count_(static_cast<std::size_t>(machine.targets.count)),
       fabric_(fabric),
       targets_(targets),
@@ -64,8 +65,40 @@ std::int64_t Clients::block_of(const SimulatedFile& file) const {
     return own > 0 ? own : files_.stripe_bytes;
 }
 
+bool Clients::is_in_memory(const Access& access) const {
+    return !access.writes && one_client_ && figures_.page_cache_bytes > 0 &&
+           written_bytes_ <= figures_.page_cache_bytes;
+}
+
+/// Until write_late().
+void Clients::keep_back(const Access& access, const std::vector<std::uint32_t>& pieces) {
+    for (const std::uint32_t which : pieces) {
+        const Piece& piece = pieces_[which];
+        Late& late =
+            late_.try_emplace(piece.object, Late{access.file, access.stream, access.node, piece.target, piece.begin, 0})
+                .first->second;
+        late.begin = std::min(late.begin, piece.begin);
+        late.bytes += piece.end - piece.begin;
+        pieces_.remove(which);
+    }
+}
+
+/// All of it.
+void Clients::write_late() {
+    for (const auto& [object, late] : std::exchange(late_, {})) {
+        const std::uint32_t which =
+            running_.add({{late.file, {late.begin, late.bytes}, true, late.stream, late.node}, {}, events_.now(), events_.now()});
+        const std::uint32_t piece =
+            pieces_.add({which, late.target, object, late.begin, late.begin + late.bytes, 0, 0, 0});
+        running_[which].untaken = running_[which].unfinished = 1;
+        cut(piece);
+    }
+}
+
 void Clients::begin(const Access& access, Callback returned) {
+    if (access.writes) written_bytes_ += access.range.length;
     const std::uint32_t which = running_.add({access, returned, events_.now(), events_.now()});
+    if (is_in_memory(access)) return events_.at(events_.now(), {this, access_over, which});
     std::vector<std::uint32_t> begun;
     const layout::StripeLayout& stripes = access.file->stripes;
     const auto add = [&](std::int64_t index, layout::Extent range) {
@@ -84,6 +117,10 @@ void Clients::begin(const Access& access, Callback returned) {
             const std::int64_t dealt = (first + i) % count;
             add((dealt + stripes.start()) % count, in_object(stripes, access.range, dealt));
         }
+    }
+    if (access.writes && figures_.writes_late) {
+        keep_back(access, begun);
+        return events_.at(events_.now(), {this, access_over, which});
     }
     running_[which].untaken = running_[which].unfinished = static_cast<int>(begun.size());
     for (const std::uint32_t piece : begun) begin_piece(piece);
@@ -174,7 +211,7 @@ void Clients::take(std::uint32_t which) {
     const auto bytes = static_cast<double>(running.access.range.length);
     Seconds over = events_.now();
     if (figures_.process_bytes_per_s > 0) over = std::max(over, running.began + bytes / figures_.process_bytes_per_s);
-    if (figures_.cache_bytes > 0 && running.access.writes)
+    if (figures_.cache_bytes > 0 && running.access.writes && copy_bytes_per_s_ > 0)
         over = std::max(over, running.began + bytes / copy_bytes_per_s_);
     events_.at(over, {this, access_over, piece.access});
 }
@@ -217,12 +254,14 @@ void Clients::finish(std::uint32_t which) {
 }
 
 void Clients::settle(std::uint32_t number, Callback settled) {
+    write_late();
     Stream& its = stream(number);
     if (its.unacknowledged == 0) return settled();
     its.settled = settled;
 }
 
 void Clients::settle_all(Callback settled) {
+    write_late();
     if (unacknowledged_ == 0) return settled();
     all_settled_ = settled;
 }

@@ -4,12 +4,16 @@
 // Where an I/O node forwards for compute nodes, it is the client of all of them: its locks, its requests under way, its cache. Where stripes
 // are scattered (GPFS's blocks: Schmuck and Haskin 2002, sections 2 and 3.2), a request ends where its block does, and locks may be of whole
 // blocks, so that two nodes that write into one block take it from each other (false sharing).
-// Limits: no reading ahead, no page cache for readers, nothing is joined to larger requests. A part of a block is written without reading the
+// On a machine of one node, a page cache may keep what was written for readers (client.page_cache_bytes), and may keep it back from the targets
+// until somebody waits for that (client.writes_late: the kernel begins to write after seconds, or at fsync()): then what was written to an
+// object goes in whole requests from its first byte on.
+// Limits: no reading ahead, no page cache for readers of several nodes, nothing else is joined to larger requests. A part of a block is written without reading the
 // rest of it; a token is given up as a whole, as Lustre's locks are, where GPFS's keeps what nobody wants.
 // What does not live here: the parts below (fabric.hpp, locks.hpp, targets.hpp), which ranges (collective.hpp).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -41,7 +45,7 @@ struct Access {
 
 class Clients final : public Actor {
 public:
-    Clients(Events& events, const Machine& machine, Fabric& fabric, Targets& targets, ExtentLocks& locks);
+    Clients(Events& events, const Machine& machine, int nodes, Fabric& fabric, Targets& targets, ExtentLocks& locks);
 
     void begin(const Access& access, Callback returned);
     /// When all that a stream has written is on the targets: at once, if it is.
@@ -98,6 +102,13 @@ private:
         Queue unsent;
         Queue untaken;  ///< some of them may be taken already
     };
+    /// What waits in the cache, of an object.
+    struct Late {
+        const SimulatedFile* file = nullptr;
+        std::uint32_t stream = 0;
+        int node = 0, target = 0;
+        std::int64_t begin = 0, bytes = 0;
+    };
     struct Stream {
         std::int64_t unacknowledged = 0;
         Callback settled;
@@ -108,6 +119,9 @@ private:
     Connection& connection(int node, int target);
     [[nodiscard]] int client_of(int node) const { return node / figures_.nodes_of_forwarder; }
     [[nodiscard]] std::int64_t block_of(const SimulatedFile& file) const;
+    [[nodiscard]] bool is_in_memory(const Access& access) const;
+    void keep_back(const Access& access, const std::vector<std::uint32_t>& pieces);
+    void write_late();
     void begin_piece(std::uint32_t which);
     void cut(std::uint32_t which);
     void send_next(Connection& connection);
@@ -121,7 +135,10 @@ private:
     bool locked_;
     bool whole_stripes_;
     FileFigures files_;
-    double copy_bytes_per_s_;
+    double copy_bytes_per_s_;  ///< 0: processors do that work
+    bool one_client_;
+    std::int64_t written_bytes_ = 0;
+    std::map<std::uint32_t, Late> late_;  ///< by object
     std::size_t target_count_;
     Fabric& fabric_;
     Targets& targets_;

@@ -25,11 +25,11 @@ void Collective::begin(CollectiveCall call, Callback handed_over, Callback over)
     most_rounds_ = call_.plan->rounds();
     work_.rounds = most_rounds_;
     done_.assign(writers_.size() * static_cast<std::size_t>(most_rounds_), true);
-    bool exchanges = false;
+    exchanges_ = false;
     for (std::size_t writer = 0; writer < writers_.size(); ++writer) {
         const auto number = static_cast<std::int64_t>(writer);
         writers_[writer].rank = schedule.writer_rank(number);
-        exchanges = exchanges || schedule.has_buffer(number);
+        exchanges_ = exchanges_ || schedule.has_buffer(number);
         list_rounds(number);
     }
     if (writes_)
@@ -40,13 +40,13 @@ void Collective::begin(CollectiveCall call, Callback handed_over, Callback over)
     for (const Seconds arrival : call_.arrivals) last = std::max(last, arrival);
     // A reduction in which ranks meet in pairs.
     const auto steps = static_cast<double>(std::bit_width(static_cast<unsigned>(count - 1)));
-    if (exchanges) last += steps * fabric_.message_time();
+    if (exchanges_) last += steps * fabric_.message_time();
     unfinished_ = not_handed_over_ = ranks_.size();
-    call_.in_step = call_.in_step && exchanges;
+    call_.in_step = call_.in_step && exchanges_;
     parked_.clear();
     if (call_.in_step) begin_step();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        const Seconds comes = exchanges || call_.arrivals.empty() ? last : call_.arrivals[rank];
+        const Seconds comes = exchanges_ || call_.arrivals.empty() ? last : call_.arrivals[rank];
         events_.at(comes, {this, rank_comes, static_cast<std::uint32_t>(rank)});
     }
 }
@@ -66,7 +66,8 @@ void Collective::list_rounds(std::int64_t number) {
             std::int64_t bytes = 0;
             for (const Extent& extent : message.extents) bytes += extent.length;
             sent_.push_back({static_cast<std::uint32_t>(message.rank), static_cast<std::uint32_t>(number),
-                             static_cast<std::uint32_t>(round), bytes});
+                             static_cast<std::uint32_t>(round), static_cast<std::uint32_t>(message.extents.size()),
+                             bytes});
             ++one.expected;
         });
         // A window of which nobody wants anything is read where all windows are.
@@ -157,6 +158,9 @@ void Collective::advance(std::uint32_t number) {
         const auto round = static_cast<std::uint32_t>(&sent - sent_.data());
         if (call_.observer != nullptr)
             call_.observer->handed(static_cast<int>(number), {sent.writer, sent.round}, sent.bytes);
+        if (processors_.modelled())
+            return processors_.work(static_cast<int>(number), costs_.handover(sent.pieces, sent.bytes),
+                                    {this, packed, round});
         return fabric_.send(node_of(static_cast<int>(number)), node_of(writers_[sent.writer].rank), sent.bytes,
                             {this, bytes_left, number}, {this, bytes_there, round});
     }
@@ -229,10 +233,9 @@ void Collective::next_operation(std::uint32_t number) {
     const layout::ExtentList& operations = operations_[number];
     const Extent extent = operations[writer.next_operation++];
     const Place place = call_.place(number, extent);
-    std::int64_t bytes = extent.length;
+    std::int64_t bytes = extent.length, pieces = 1;
     // A log takes pieces from anywhere behind each other: one operation (Backend::write_scattered_at).
-    for (std::int64_t pieces = 1; call_.joins && pieces < most_joined && writer.next_operation < operations.size();
-         ++pieces) {
+    for (; call_.joins && pieces < most_joined && writer.next_operation < operations.size(); ++pieces) {
         const Extent next = operations[writer.next_operation++];
         (void)call_.place(number, next);
         bytes += next.length;
@@ -241,15 +244,64 @@ void Collective::next_operation(std::uint32_t number) {
     work_.bytes += bytes;
     writer.operation = {
         writer.rank, turn_of(number), place.file->number, {place.offset, bytes}, writes_, events_.now(), 0};
-    clients_.begin(
-        {place.file, {place.offset, bytes}, writes_, static_cast<std::uint32_t>(writer.rank), node_of(writer.rank)},
-        {this, access_over, number});
+    writer.access = {
+        place.file, {place.offset, bytes}, writes_, static_cast<std::uint32_t>(writer.rank), node_of(writer.rank)};
+    if (!processors_.modelled()) return clients_.begin(writer.access, {this, access_over, number});
+    writer.work_s = costs_.operation(writes_, pieces, bytes);
+    if (!call_.plan->schedule->has_buffer(number)) writer.work_s += picking(writer.rank, extent, pieces, bytes);
+    if (!writes_ || !locks_files_) return work_on_operation(number);
+    writer.asked = events_.now();
+    file_locks_.enter(node_of(writer.rank), place.file->number, {this, lock_taken, number});
+}
+
+/// What a rank that moves its own bytes copies besides: short pieces that it writes as one, and what it picks out of what it has read
+/// (exchange/direct.cpp).
+Seconds Collective::picking(int rank, Extent extent, std::int64_t pieces, std::int64_t bytes) const {
+    const planner::DirectTuning& tuning = call_.plan->direct_tuning;
+    if (writes_) return pieces > 1 && bytes / pieces < tuning.copy_below_bytes ? costs_.copy(0, bytes) : 0;
+    std::int64_t wanted = 0, count = 0;
+    call_.pattern->visit(rank, extent, [&](Extent piece) {
+        wanted += piece.length;
+        ++count;
+    });
+    return count > 1 ? costs_.copy(count, wanted) : 0;
+}
+
+void Collective::work_on_operation(std::uint32_t number) {
+    const Writer& writer = writers_[number];
+    processors_.work(call_.behind ? processors_.thread_of(writer.rank) : writer.rank, writer.work_s,
+                     {this, worked, number});
+}
+
+void Collective::end_work_on_operation(std::uint32_t number) {
+    const Access access = writers_[number].access;
+    if (writes_ && locks_files_) file_locks_.leave(access.node, access.file->number);
+    clients_.begin(access, {this, access_over, number});
+}
+
+/// A rank has packed a message, or copied it where it belongs.
+void Collective::pass_message(std::uint32_t message) {
+    const Sent sent = sent_[message];
+    const int from = node_of(sender_of(sent)), to = node_of(taker_of(sent));
+    const Callback left = writes_ ? Callback{this, bytes_left, sent.rank} : Callback{};
+    if (from != to) return fabric_.send(from, to, sent.bytes, left, {this, crossed, message});
+    if (shares_buffer(sent))
+        take_message(message);
+    else
+        unpack(message);
+    left();
+}
+
+void Collective::unpack(std::uint32_t message) {
+    const Sent& sent = sent_[message];
+    processors_.work(taker_of(sent), costs_.handover(sent.pieces, sent.bytes), {this, bytes_there, message});
 }
 
 void Collective::end_round(std::uint32_t number) {
     Writer& writer = writers_[number];
     const Turn turn = turn_of(number);
-    const Seconds locks = clients_.lock_s(static_cast<std::uint32_t>(writer.rank)) - writer.locks_before;
+    const Seconds locks = clients_.lock_s(static_cast<std::uint32_t>(writer.rank)) - writer.locks_before +
+                          std::exchange(writer.files_s, 0);
     work_.lock_s += locks;
     work_.storage_s += events_.now() - writer.since - locks;
     writer.since = events_.now();
@@ -275,8 +327,13 @@ void Collective::give(std::uint32_t number) {
         const Sent& sent = sent_[message];
         if (call_.observer != nullptr)
             call_.observer->handed(static_cast<int>(sent.rank), {sent.writer, sent.round}, sent.bytes);
-        fabric_.send(node_of(writer.rank), node_of(static_cast<int>(sent.rank)), sent.bytes, {},
-                     {this, bytes_there, message});
+        if (!processors_.modelled())
+            fabric_.send(node_of(writer.rank), node_of(static_cast<int>(sent.rank)), sent.bytes, {},
+                         {this, bytes_there, message});
+        else if (shares_buffer(sent))
+            unpack(message);
+        else
+            processors_.work(writer.rank, costs_.handover(sent.pieces, sent.bytes), {this, packed, message});
     }
 }
 
@@ -297,35 +354,57 @@ void Collective::finish_rank(std::uint32_t number) {
     if (rank.over || (!writes_ && rank.end > 0)) return;
     rank.over = true;
     if (!call_.behind) tell_returned(number);
-    if (--unfinished_ == 0) std::exchange(over_, {})();
+    // Until all are through the call: where ranks exchange, they sleep until their bytes are moved.
+    if (!exchanges_) processors_.spin(static_cast<int>(number), true);
+    if (--unfinished_ > 0) return;
+    for (std::size_t each = 0; each < ranks_.size(); ++each) processors_.spin(static_cast<int>(each), false);
+    std::exchange(over_, {})();
+}
+
+void Collective::take_part(std::uint32_t number) {
+    if (ranks_[number].writer >= 0) writers_[static_cast<std::size_t>(ranks_[number].writer)].since = events_.now();
+    advance(number);
+}
+
+/// A message is where it belongs.
+void Collective::take_message(std::uint32_t message) {
+    const Sent sent = sent_[message];
+    Writer& writer = writers_[sent.writer];
+    const auto round = std::lower_bound(rounds_.begin() + static_cast<std::ptrdiff_t>(writer.first),
+                                        rounds_.begin() + static_cast<std::ptrdiff_t>(writer.end), sent.round,
+                                        [](const Round& its, std::uint32_t wanted) { return its.number < wanted; });
+    if (writes_) {
+        ++round->arrived;
+        if (writer.doing == Doing::collecting) collect(sent.writer);
+        return;
+    }
+    const auto place = static_cast<std::size_t>(round - rounds_.begin()) - writer.first;
+    if (--writer.untaken[place & 1] == 0 && writer.doing == Doing::collecting) collect(sent.writer);
+    if (--ranks_[sent.rank].end == 0) advance(sent.rank);
+    if (call_.in_step) end_part_of_step();
 }
 
 void Collective::happen(std::uint32_t what, std::uint32_t which) {
     switch (what) {
         case rank_comes:
-            if (ranks_[which].writer >= 0)
-                writers_[static_cast<std::size_t>(ranks_[which].writer)].since = events_.now();
-            return advance(which);
+            if (!processors_.modelled()) return take_part(which);
+            if (by_library_) processors_.spin(static_cast<int>(which), true);
+            return processors_.work(static_cast<int>(which), costs_.call(), {this, entered, which});
+        case entered:
+            return take_part(which);
         case bytes_left:
             return advance(which);
-        case bytes_there: {
-            const Sent sent = sent_[which];
-            Writer& writer = writers_[sent.writer];
-            const auto round =
-                std::lower_bound(rounds_.begin() + static_cast<std::ptrdiff_t>(writer.first),
-                                 rounds_.begin() + static_cast<std::ptrdiff_t>(writer.end), sent.round,
-                                 [](const Round& its, std::uint32_t wanted) { return its.number < wanted; });
-            if (writes_) {
-                ++round->arrived;
-                if (writer.doing == Doing::collecting) collect(sent.writer);
-                return;
-            }
-            const auto place = static_cast<std::size_t>(round - rounds_.begin()) - writer.first;
-            if (--writer.untaken[place & 1] == 0 && writer.doing == Doing::collecting) collect(sent.writer);
-            if (--ranks_[sent.rank].end == 0) advance(sent.rank);
-            if (call_.in_step) end_part_of_step();
-            return;
-        }
+        case packed:
+            return pass_message(which);
+        case crossed:
+            return unpack(which);
+        case lock_taken:
+            writers_[which].files_s += events_.now() - writers_[which].asked;
+            return work_on_operation(which);
+        case worked:
+            return end_work_on_operation(which);
+        case bytes_there:
+            return take_message(which);
         case access_over:
             if (call_.observer != nullptr) {
                 writers_[which].operation.end = events_.now();

@@ -16,9 +16,12 @@
 #include "planner/plan.hpp"
 #include "planner/topology.hpp"
 #include "sim/clients.hpp"
+#include "sim/costs.hpp"
 #include "sim/events.hpp"
 #include "sim/fabric.hpp"
+#include "sim/file_locks.hpp"
 #include "sim/observer.hpp"
+#include "sim/processors.hpp"
 
 namespace ioweir::sim {
 
@@ -62,8 +65,16 @@ public:
     /// Pieces of one operation: IOV_MAX.
     static constexpr std::int64_t most_joined = 1024;
 
-    Collective(Events& events, Fabric& fabric, Clients& clients)
-        : events_(events), fabric_(fabric), clients_(clients) {}
+    Collective(Events& events, Fabric& fabric, Clients& clients, Processors& processors, FileLocks& file_locks,
+               const Machine& machine, bool by_library)
+        : events_(events),
+          fabric_(fabric),
+          clients_(clients),
+          processors_(processors),
+          file_locks_(file_locks),
+          costs_(machine, by_library),
+          by_library_(by_library),
+          locks_files_(machine.locks.inode) {}
 
     /// `handed_over`: every rank's bytes are with their writers; `over`: they are where they belong. One call at a time.
     void begin(CollectiveCall call, Callback handed_over, Callback over);
@@ -72,11 +83,24 @@ public:
     void happen(std::uint32_t what, std::uint32_t which) override;
 
 private:
-    enum What : std::uint32_t { rank_comes, bytes_left, bytes_there, access_over, settled, step_begins };
+    enum What : std::uint32_t {
+        rank_comes,
+        bytes_left,
+        bytes_there,
+        access_over,
+        settled,
+        step_begins,
+        entered,
+        packed,
+        crossed,
+        lock_taken,
+        worked
+    };
 
     /// A rank's bytes for a writer, or a writer's for a rank.
     struct Sent {
         std::uint32_t rank = 0, writer = 0, round = 0;
+        std::uint32_t pieces = 0;
         std::int64_t bytes = 0;
     };
     struct Rank {
@@ -96,6 +120,10 @@ private:
         std::int64_t missing = 0;  ///< turns before its own
         std::size_t next_operation = 0;
         Moved operation;                     ///< that is under way
+        Access access;                       ///< the same
+        Seconds work_s = 0;                  ///< of a processor, for it
+        Seconds asked = 0;                   ///< for the file's lock
+        Seconds files_s = 0;                 ///< it has waited for locks of files in this round
         std::int64_t untaken[2] = {};        ///< reading: messages of a buffer that have not arrived
         Seconds since = 0;                   ///< when it came to what it does
         Seconds locks_before = 0;            ///< its client's, when it began to store
@@ -129,6 +157,24 @@ private:
     void give(std::uint32_t writer);
     void pass_on(planner::Turn turn);
     void finish_rank(std::uint32_t rank);
+    void take_part(std::uint32_t rank);
+    [[nodiscard]] Seconds picking(int rank, layout::Extent extent, std::int64_t pieces, std::int64_t bytes) const;
+    void work_on_operation(std::uint32_t writer);
+    void end_work_on_operation(std::uint32_t writer);
+    void pass_message(std::uint32_t message);
+    void unpack(std::uint32_t message);
+    void take_message(std::uint32_t message);
+    [[nodiscard]] int sender_of(const Sent& sent) const {
+        return writes_ ? static_cast<int>(sent.rank) : writers_[sent.writer].rank;
+    }
+    [[nodiscard]] int taker_of(const Sent& sent) const {
+        return writes_ ? writers_[sent.writer].rank : static_cast<int>(sent.rank);
+    }
+    /// Into a buffer that all ranks of the node share, or out of it: one copy. Else both sides copy.
+    [[nodiscard]] bool shares_buffer(const Sent& sent) const {
+        const bool to_itself = sender_of(sent) == taker_of(sent);
+        return to_itself || (!by_library_ && node_of(sender_of(sent)) == node_of(taker_of(sent)));
+    }
     void tell_returned(std::uint32_t rank);
     [[nodiscard]] bool is_done(planner::Turn turn) const { return done_[index_of(turn)]; }
     [[nodiscard]] std::size_t index_of(planner::Turn turn) const {
@@ -142,11 +188,17 @@ private:
     Events& events_;
     Fabric& fabric_;
     Clients& clients_;
+    Processors& processors_;
+    FileLocks& file_locks_;
+    Costs costs_;
+    bool by_library_;
+    bool locks_files_;
     CollectiveCall call_;
     Callback handed_over_, over_;
     CollectiveWork work_;
     std::int64_t most_rounds_ = 0;
     bool writes_ = true;
+    bool exchanges_ = false;  ///< else ranks move their own bytes
     std::vector<Sent> sent_;
     std::vector<Rank> ranks_;
     std::vector<Writer> writers_;

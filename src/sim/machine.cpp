@@ -35,6 +35,30 @@ std::vector<MachineFigure> figures_of(Machine& m) {
         {"node.nic_bytes_per_s", &m.node.nic_bytes_per_s, false, "of a node's network interface, each way"},
         {"node.copy_bytes_per_s", &m.node.copy_bytes_per_s, false, "that one process copies to another of its node"},
         {"node.memory_bytes_per_s", &m.node.memory_bytes_per_s, false, "that all processes of a node copy together"},
+        {"node.processors", &m.node.processors, true, "that the ranks of a node share; 0: what ranks do themselves costs nothing"},
+        {"processor.slowdown", &m.processor.slowdown, false, "how many times as long all of this takes as the figures below say"},
+        {"processor.together", &m.processor.together, false,
+         "how fast a processor is while another one works, too: share of its speed alone"},
+        {"processor.spins", &m.processor.spins, true,
+         "share of a processor that a rank takes which waits inside the MPI library; 0: it sleeps"},
+        {"processor.call_s", &m.processor.call_s, true, "of a rank, for each call"},
+        {"processor.handover_s", &m.processor.handover_s, true,
+         "of a rank, for what it puts into a writer's buffer in a round, or takes out of it, besides bytes and pieces"},
+        {"processor.piece_s", &m.processor.piece_s, true, "for each piece of that, and of what is written or read as one operation"},
+        {"processor.operation_s", &m.processor.operation_s, true, "for each read or write of a file, besides its bytes"},
+        {"processor.write_bytes_per_s", &m.processor.write_bytes_per_s, false, "into the page cache"},
+        {"processor.read_bytes_per_s", &m.processor.read_bytes_per_s, false, "out of the page cache"},
+        {"library.writers_of_node", &m.library.writers_of_node, false,
+         "ranks of a node that write for all where the MPI library moves the bytes"},
+        {"library.buffer_bytes", &m.library.buffer_bytes, false, "of each of them"},
+        {"library.collects_apart", &m.library.collects_apart, true,
+         "they do so, too, where the parts of the ranks follow each other"},
+        {"library.call_s", &m.library.call_s, true, "of a rank, for each call of the MPI library"},
+        {"library.handover_s", &m.library.handover_s, true,
+         "of a rank, for each message of the MPI library that it sends or takes, besides bytes and pieces"},
+        {"library.piece_s", &m.library.piece_s, true, "for each piece of it, on both sides"},
+        {"library.copy_bytes_per_s", &m.library.copy_bytes_per_s, true,
+         "that one rank copies into or out of a message of the MPI library; 0: as node.copy_bytes_per_s"},
         {"fabric.latency_s", &m.fabric.latency_s, true, "of a message, besides its bytes"},
         {"fabric.message_s", &m.fabric.message_s, true, "of a process, for sending a message"},
         {"fabric.chunk_bytes", &m.fabric.chunk_bytes, true,
@@ -72,10 +96,16 @@ std::vector<MachineFigure> figures_of(Machine& m) {
          "nodes that share a file system client, on an I/O node which forwards for them; 1: each has its own"},
         {"client.forwarder_bytes_per_s", &m.client.forwarder_bytes_per_s, true,
          "of such an I/O node, each way; 0: no bound"},
+        {"client.writes_late", &m.client.writes_late, true,
+         "what lies in the cache goes to the targets when it must (closing, a turn that somebody waits for), not before"},
+        {"client.page_cache_bytes", &m.client.page_cache_bytes, true,
+         "of a machine of one node: what was written is read out of memory, as long as no more was written than so much; 0: from the targets"},
         {"locks.used", &m.locks.used, true, "extent locks by nodes, as Lustre has them"},
         {"locks.request_s", &m.locks.request_s, true, "of a target's lock server, for each request"},
         {"locks.whole_stripes", &m.locks.whole_stripes, true,
          "locks begin and end at stripes, as GPFS's tokens do at blocks"},
+        {"locks.inode", &m.locks.inode, true,
+         "one process of a node writes into a file at a time, as Linux's local file systems have it"},
         {"metadata.servers", &m.metadata.servers, false,
          "metadata servers; files of one directory are made by one of them"},
         {"metadata.open_s", &m.metadata.open_s, true, "of the metadata server, for each process that opens a file"},
@@ -107,6 +137,21 @@ std::optional<Error> check_machine(const Machine& machine) {
         if (auto error = check_figure("targets.slowdown", slowdown, false)) return error;
     if (machine.bursts.share > 1)
         return impossible("bursts.share = " + figure_text(machine.bursts.share), "give a share of the targets, 0 to 1");
+    if (machine.processor.together > 1)
+        return impossible("processor.together = " + figure_text(machine.processor.together),
+                          "give a share of the speed, above 0 and up to 1");
+    if (machine.processor.spins > 1)
+        return impossible("processor.spins = " + figure_text(machine.processor.spins),
+                          "give a share of a processor, 0 to 1");
+    if (machine.locks.inode && machine.node.processors == 0)
+        return impossible("locks.inode = true with node.processors = 0",
+                          "give node.processors: a process holds the lock while it works");
+    if (machine.client.writes_late && machine.locks.used)
+        return impossible("client.writes_late = true with locks.used = true",
+                          "give locks.used = false: what another node locks cannot wait");
+    if (machine.client.writes_late && machine.client.cache_bytes == 0)
+        return impossible("client.writes_late = true with client.cache_bytes = 0",
+                          "give client.cache_bytes: what waits lies there");
     return std::nullopt;
 }
 

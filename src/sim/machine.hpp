@@ -17,6 +17,31 @@ struct NodeFigures {
     double nic_bytes_per_s = 1e9;
     double copy_bytes_per_s = 2e9;
     double memory_bytes_per_s = 8e9;
+    int processors = 0;
+};
+
+/// What a process's own work costs, where node.processors says how many there are.
+struct ProcessorFigures {
+    double slowdown = 1;
+    double together = 1;
+    double spins = 0;
+    double call_s = 0;
+    double handover_s = 0;
+    double piece_s = 0;
+    double operation_s = 0;
+    double write_bytes_per_s = 4e9;
+    double read_bytes_per_s = 4e9;
+};
+
+/// An MPI library's own two-phase I/O, where a run has no plan.
+struct LibraryFigures {
+    int writers_of_node = 1;
+    std::int64_t buffer_bytes = 16 << 20;
+    bool collects_apart = true;
+    double call_s = 0;
+    double handover_s = 0;
+    double piece_s = 0;
+    double copy_bytes_per_s = 0;
 };
 
 struct FabricFigures {
@@ -57,12 +82,15 @@ struct ClientFigures {
     double process_bytes_per_s = 0;
     int nodes_of_forwarder = 1;
     double forwarder_bytes_per_s = 0;
+    bool writes_late = false;
+    std::int64_t page_cache_bytes = 0;
 };
 
 struct LockFigures {
     bool used = true;
     double request_s = 2e-5;
     bool whole_stripes = false;
+    bool inode = false;
 };
 
 struct MetadataFigures {
@@ -89,6 +117,8 @@ struct FileFigures {
 
 struct Machine {
     NodeFigures node;
+    ProcessorFigures processor;
+    LibraryFigures library;
     FabricFigures fabric;
     TargetFigures targets;
     BurstFigures bursts;

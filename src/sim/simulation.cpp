@@ -12,8 +12,10 @@
 #include "planner/placement.hpp"
 #include "planner/plan.hpp"
 #include "sim/events.hpp"
+#include "sim/file_locks.hpp"
 #include "sim/indexed_pattern.hpp"
 #include "sim/jobs.hpp"
+#include "sim/processors.hpp"
 #include "sim/random.hpp"
 
 namespace ioweir::sim {
@@ -101,7 +103,8 @@ public:
           fabric_(events_, machine, nodes_),
           targets_(events_, machine, seed),
           locks_(events_, machine),
-          clients_(events_, machine, fabric_, targets_, locks_),
+          clients_(events_, machine, nodes_, fabric_, targets_, locks_),
+          processors_(events_, machine, topology_),
           jobs_(events_, machine, targets_, seed),
           observer_(observer) {
         // "drawn for one node": each has so many (planner/strategies/behind.cpp).
@@ -183,7 +186,9 @@ private:
     }
 
     struct UnderWay final : Actor {
-        UnderWay(Events& events, Fabric& fabric, Clients& clients) : collective(events, fabric, clients) {}
+        UnderWay(Simulation& its)
+            : collective(its.events_, its.fabric_, its.clients_, its.processors_, its.file_locks_, its.machine_,
+                         its.workload_.in_step) {}
         enum What : std::uint32_t { all_handed_over, all_over };
         void happen(std::uint32_t what, std::uint32_t) override { (what == all_over ? over : handed_over) = true; }
 
@@ -196,7 +201,7 @@ private:
     };
 
     std::optional<Error> call(std::int64_t number, bool writes, bool behind, PhaseResult& result) {
-        auto under_way = std::make_unique<UnderWay>(events_, fabric_, clients_);
+        auto under_way = std::make_unique<UnderWay>(*this);
         under_way->pattern = workload_.pattern(number);
         under_way->indexed = std::make_unique<IndexedPattern>(*under_way->pattern);
         const IndexedPattern& pattern = *under_way->indexed;
@@ -208,8 +213,10 @@ private:
             under_way->part_bytes = std::max(under_way->part_bytes, rank.bytes);
         if (behind) behind = make_room(under_way->part_bytes, result);
         const bool by_strategy = writes && (behind || strategy_.writers.kind != planner::WritersKind::behind);
-        auto made =
-            planner::plan(request, topology_, files_.shared_stripes(), {}, by_strategy ? strategy_ : by_itself());
+        Strategy strategy = by_strategy ? strategy_ : by_itself();
+        if (workload_.in_step && !machine_.library.collects_apart && are_apart(said))
+            strategy.writers = {planner::WritersKind::everyone, 0};
+        auto made = planner::plan(request, topology_, files_.shared_stripes(), {}, strategy);
         if (!made) return made.error();
         under_way->plan = made.take();
         if (number == 0 && writes) result_.remarks = under_way->plan.remarks;
@@ -263,6 +270,17 @@ private:
         return fits;
     }
 
+    /// Does each rank's part begin behind the end of the one before? ROMIO lets each move its own then (ad_write_coll.c: interleave_count).
+    static bool are_apart(const std::vector<planner::RankSummary>& said) {
+        std::int64_t end = 0;
+        for (const planner::RankSummary& rank : said) {
+            if (rank.bytes == 0) continue;
+            if (rank.hull.offset < end) return false;
+            end = rank.hull.end();
+        }
+        return true;
+    }
+
     /// What was written behind the program is read by each rank, and what its memory does not take is written by each.
     [[nodiscard]] Strategy by_itself() const {
         Strategy strategy = strategy_;
@@ -310,6 +328,8 @@ private:
     Targets targets_;
     ExtentLocks locks_;
     Clients clients_;
+    Processors processors_;
+    FileLocks file_locks_;
     Jobs jobs_;
     std::deque<std::unique_ptr<UnderWay>> under_way_;
     SimulationResult result_;

@@ -30,7 +30,7 @@ constexpr std::int64_t mib = 1 << 20;
 /// Everything takes no time but bytes on targets: 100 MiB/s.
 Machine bare_machine(int targets) {
     Machine machine;
-    machine.node = {1, 1e30, 1e30, 1e30};
+    machine.node = {1, 1e30, 1e30, 1e30, 0};
     machine.fabric = {0, 0, 0, 0};
     machine.targets.count = targets;
     machine.targets.write_bytes_per_s = machine.targets.read_bytes_per_s = 100.0 * mib;

@@ -24,6 +24,48 @@ class Case:
     blocks: list[tuple[int, int]]
 
 
+class Sharing:
+    """Processors that everybody with work shares evenly: what is left of each job is reckoned anew at each change."""
+
+    def __init__(self, env: simpy.Environment, figures: dict[str, float]) -> None:
+        self.env, self.f = env, figures
+        self.left: dict[simpy.Event, float] = {}
+        self.at = 0.0
+        self.changes = 0
+
+    def speed(self) -> float:
+        """Of each job."""
+        share = min(1.0, self.f["node.processors"] / len(self.left))
+        return share * self.f["processor.together"] if len(self.left) > 1 < self.f["node.processors"] else share
+
+    def give(self) -> None:
+        """What was given since the last change."""
+        for job in self.left:
+            self.left[job] -= (self.env.now - self.at) * self.speed()
+        self.at = self.env.now
+
+    def work(self, seconds: float) -> simpy.Event:
+        """Happens when so much has been given."""
+        self.give()
+        job = self.env.event()
+        self.left[job] = seconds
+        self.env.process(self.wait())
+        return job
+
+    def wait(self) -> Steps:
+        """For the job that ends first, unless something changes before."""
+        self.changes += 1
+        change = self.changes
+        while self.left:
+            first = min(self.left, key=lambda job: self.left[job])
+            yield self.env.timeout(max(0.0, self.left[first] / self.speed()))
+            if change != self.changes:
+                return
+            self.give()
+            del self.left[first]
+            first.succeed()
+
+
 class Machine:
     """The parts of a machine, made anew for each run."""
 
@@ -44,6 +86,8 @@ class Machine:
         self.server_out = [simpy.Resource(self.env) for _ in range(servers)]
         self.up, self.down = simpy.Resource(self.env), simpy.Resource(self.env)
         self.targets = [simpy.Resource(self.env) for _ in range(int(self.f["targets.count"]))]
+        self.shared = [Sharing(self.env, self.f) for _ in range(nodes)]
+        self.ranks = [simpy.Resource(self.env) for _ in range(ranks)]
         self.head: dict[int, int] = {}
         self.connections: dict[tuple[int, int], simpy.Resource] = {}
 
@@ -52,6 +96,23 @@ class Machine:
         with resource.request() as turn:
             yield turn
             yield self.env.timeout(seconds)
+
+    def work(self, rank: int, seconds: float) -> Steps:
+        """A rank does one thing after the other; without processors what it does takes no time."""
+        if not self.f.get("node.processors"):
+            return
+        with self.ranks[rank].request() as turn:
+            yield turn
+            yield self.shared[self.node_of[rank]].work(seconds)
+
+    def copying(self, size: int) -> float:
+        """Seconds of a hand-over in one piece."""
+        fixed = self.f.get("processor.handover_s", 0.0) + self.f.get("processor.piece_s", 0.0)
+        return fixed + self.rate(size, "node.copy_bytes_per_s")
+
+    def operation(self, size: int, kind: str) -> float:
+        """Seconds of a system call."""
+        return self.f.get("processor.operation_s", 0.0) + size / self.f.get(f"processor.{kind}_bytes_per_s", math.inf)
 
     def rate(self, size: int, name: str) -> float:
         """Seconds of so many bytes; a rate of 0 is no bound."""
@@ -158,9 +219,14 @@ class Machine:
 def each_by_itself(case: Case, kind: str) -> float:
     """Seconds until all ranks have moved their own blocks."""
     machine = Machine(case)
+
+    def move(rank: int, offset: int, size: int) -> Steps:
+        yield from machine.work(rank, machine.f.get("processor.call_s", 0.0))
+        yield from machine.work(rank, machine.operation(size, kind))
+        yield from machine.access(machine.node_of[rank], offset, offset + size, kind)
+
     done = [
-        machine.env.process(machine.access(machine.node_of[rank], offset, offset + size, kind))
-        for rank, (offset, size) in enumerate(case.blocks) if size
+        machine.env.process(move(rank, offset, size)) for rank, (offset, size) in enumerate(case.blocks) if size
     ]  # fmt: skip
     machine.env.run(machine.env.all_of(done))
     return float(machine.env.now)
@@ -169,17 +235,28 @@ def each_by_itself(case: Case, kind: str) -> float:
 def through_one_writer(case: Case) -> float:
     """The same of a write that rank 0 makes of everybody's blocks, which follow each other, in one round."""
     machine = Machine(case)
+    shared = bool(machine.f.get("node.processors"))
+
+    def hand_over(rank: int, size: int) -> Steps:
+        yield from machine.work(rank, machine.f.get("processor.call_s", 0.0))
+        from_node, to_node = machine.node_of[rank], machine.node_of[0]
+        if shared:
+            yield from machine.work(rank, machine.copying(size))
+        if not shared or from_node != to_node:
+            yield from machine.message(from_node, to_node, size, machine.env.event())
+        if shared and from_node != to_node:
+            yield from machine.work(0, machine.copying(size))
 
     def run() -> Steps:
         steps = math.ceil(math.log2(len(case.blocks)))
         yield machine.env.timeout(steps * (case.figures["fabric.latency_s"] + case.figures["fabric.message_s"]))
         messages = [
-            machine.env.process(machine.message(machine.node_of[rank], 0, size, machine.env.event()))
-            for rank, (_, size) in enumerate(case.blocks) if size
+            machine.env.process(hand_over(rank, size)) for rank, (_, size) in enumerate(case.blocks) if size
         ]  # fmt: skip
         yield machine.env.all_of(messages)
         begin = min(offset for offset, size in case.blocks if size)
         end = max(offset + size for offset, size in case.blocks if size)
+        yield from machine.work(0, machine.operation(end - begin, "write"))
         yield from machine.access(0, begin, end, "write")
 
     machine.env.run(machine.env.process(run()))

@@ -81,6 +81,38 @@ def test_an_exchange_takes_as_long_as_in_another_simulation(seed: int) -> None:
     assert found["messages"] == len(case.blocks)
 
 
+def with_processors(case: oracle.Case, seed: int) -> oracle.Case:
+    """The same on nodes whose processors are modelled."""
+    draw = random.Random(f"processors {seed}")
+    more = {
+        "node.ranks": draw.randint(2, 7),
+        "node.processors": draw.randint(1, 3),
+        "processor.together": draw.uniform(0.5, 1),
+        "processor.call_s": draw.uniform(0, 1e-3),
+        "processor.handover_s": draw.uniform(0, 1e-3),
+        "processor.piece_s": draw.uniform(0, 1e-4),
+        "processor.operation_s": draw.uniform(0, 1e-3),
+        "processor.write_bytes_per_s": draw.uniform(1e8, 1e9),
+        "processor.read_bytes_per_s": draw.uniform(1e8, 1e9),
+    }
+    return oracle.Case({**case.figures, **more}, case.blocks)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("kind", ["write", "read"])
+def test_processors_are_shared_as_in_another_simulation(seed: int, kind: str) -> None:
+    case = with_processors(random_case(seed, gaps=True), seed)
+    found = simulated(case, EVERYONE, writes=kind == "write")
+    assert found["seconds"] == pytest.approx(oracle.each_by_itself(case, kind), rel=PRECISION)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_exchange_of_processors_takes_as_long_as_in_another_simulation(seed: int) -> None:
+    case = with_processors(random_case(seed, gaps=False), seed)
+    found = simulated(case, ONE_WRITER, writes=True)
+    assert found["seconds"] == pytest.approx(oracle.through_one_writer(case), rel=PRECISION)
+
+
 # ---------------------------------------------------------------------------------------------------------- contract
 
 

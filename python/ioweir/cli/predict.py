@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -194,6 +195,17 @@ def calibrate(
     runs: Annotated[
         Path | None, typer.Option("--runs", metavar="FILE", help="Measured runs of kernels, a JSON object a line.")
     ] = None,
+    kernels: Annotated[
+        Path | None,
+        typer.Option("--kernels", metavar="DIR", help="Run kernels there: processors, and what the MPI library does."),
+    ] = None,
+    mpi: Annotated[
+        str | None, typer.Option("--mpi", metavar="openmpi|mpich", help="With --kernels. [that of mpicc]")
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", "-n", callback=fits, metavar="N", help="With --kernels. [two a processor]"),
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="Of the machine. [this host's]")] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", callback=fits, metavar="N", help="How often each case is measured.")
@@ -204,5 +216,13 @@ def calibrate(
     """Fit a machine file to this machine's storage, and say what the measurements leave open."""
     from ioweir.predict import calibrate as calibration  # noqa: PLC0415
 
-    result = calibration.calibrate(calibration.Options(output, targets, trace, runs, name, repeats, force))
+    options = calibration.Options(output, targets, trace, runs, name, repeats, force, kernels)
+    if kernels is None and (mpi is not None or ranks is not None):
+        raise IoweirError("--mpi and --ranks are of kernels that run: give --kernels DIR", EXIT_USAGE)
+    if kernels is not None:
+        from ioweir.loop import kernel_runs  # noqa: PLC0415
+
+        calibration.check(options)
+        options = replace(options, kernel_rows=kernel_runs.rows(kernels, mpi, ranks, repeats))
+    result = calibration.calibrate(options)
     print_result(as_json, result, lambda: calibration.to_text(result))

@@ -16,7 +16,7 @@ from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import cases as case_files
-from ioweir.predict import fitting, machine, measured, traced
+from ioweir.predict import fitting, machine, measured, node, traced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +60,9 @@ class Options:
     name: str | None = None
     repeats: int = 3
     force: bool = False
+    kernels: Path | None = None
+    """Where the kernels of `kernel_rows` ran."""
+    kernel_rows: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -73,18 +76,13 @@ class Measured:
     how: str = ""
     beforehand: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Narrower ranges of figures than machines in general have."""
+    storage: node.Storage | None = None
+    """Of kernels on one node whose processors are to be described, too."""
 
 
 def calibrate(options: Options) -> dict[str, Any]:
     """Measures or reads, fits, writes the machine file; everything that was found as one object."""
-    if (options.targets, options.trace, options.runs) == (None, None, None):
-        raise IoweirError("calibrate needs measurements: --targets PATH, --trace DIR or --runs FILE", EXIT_USAGE)
-    if options.repeats < 2:
-        raise IoweirError(
-            f"--repeats {options.repeats}: give 2 or more; one run says nothing of its spread", EXIT_USAGE
-        )
-    if options.output.exists() and not options.force:
-        raise IoweirError(f"{options.output} is there; name another --output, or --force", EXIT_USAGE)
+    check(options)
     began = time.monotonic()
     found = _measured(options)
     result = fit_machine(found, options.name or f"{platform.node()}, calibrated")
@@ -94,6 +92,25 @@ def calibrate(options: Options) -> dict[str, Any]:
         raise IoweirError(f"{options.output} cannot be written: {reason(error)}", EXIT_USAGE) from error
     machine.read(str(options.output))
     return {**result, "output": str(options.output), "wall_s": time.monotonic() - began}
+
+
+def check(options: Options) -> None:
+    """Mistakes of the command line."""
+    if (options.targets, options.trace, options.runs, options.kernels) == (None, None, None, None):
+        raise IoweirError(
+            "calibrate needs measurements: --targets PATH, --trace DIR, --runs FILE or --kernels DIR", EXIT_USAGE
+        )
+    if options.kernels is not None and (options.targets, options.trace, options.runs) != (None, None, None):
+        raise IoweirError(
+            "--kernels goes alone: its runs describe one node whose files lie in one folder; make two machine files",
+            EXIT_USAGE,
+        )
+    if options.repeats < 2:
+        raise IoweirError(
+            f"--repeats {options.repeats}: give 2 or more; one run says nothing of its spread", EXIT_USAGE
+        )
+    if options.output.exists() and not options.force:
+        raise IoweirError(f"{options.output} is there; name another --output, or --force", EXIT_USAGE)
 
 
 def fit_machine(found: Measured, name: str) -> dict[str, Any]:
@@ -106,7 +123,13 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
             EXIT_USAGE,
         )
     base = {**_ONE_NODE, "targets.count": float(found.count)}
-    result = fitting.fit(found.cases, _free(found), base)
+    if found.storage is None:
+        free = _free(found)
+    else:
+        base |= node.base(found.storage)
+        base |= node.library_way(found.cases, base, found.storage)
+        free = node.free(found.cases, found.storage)
+    result = fitting.fit(found.cases, free, base)
     text = machine_text(found, result, base, name)
     return {
         "name": name,
@@ -132,7 +155,17 @@ def of_storage(path: Path, repeats: int) -> Measured:
     return Measured(cases, len(places), slowdown, (), how, known)
 
 
+def of_kernels(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Measured:
+    """Runs of kernels on one node, whose processors they show."""
+    found = case_files.of_rows(rows)
+    kernels = len({case.held_with for case in found})
+    how = f"{kernels} kernels under {len(rows) // max(1, kernels)} strategies"
+    return Measured(found, 1, (), (), how, storage=node.storage_at(folder))
+
+
 def _measured(options: Options) -> Measured:
+    if options.kernels is not None:
+        return of_kernels(options.kernels, options.kernel_rows)
     parts = []
     if options.targets is not None:
         parts.append(of_storage(options.targets, options.repeats))
@@ -210,6 +243,9 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
     for one in known:
         if one.name in (WRITE, READ) and result.held_out.cases:
             opened[one.name] = _spread(one, result)
+    if found.storage is not None and result.held_out.cases:
+        base = {**base, node.SLOWDOWN: 1.0}
+        opened[node.SLOWDOWN] = (min(1.0, result.held_out.ratio_low), max(1.0, result.held_out.ratio_high))
     given = {**base, **{one.name: one.value for one in result.found}}
     lines = [f"name = {_text(name)}", f"about = {_text(_about(found, result))}"]
     if result.held_out.cases:

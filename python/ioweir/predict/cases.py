@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import read_named
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.predict.simulate import called
+from ioweir.predict.simulate import called, library_rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,12 +86,17 @@ class KernelCase:
     bytes: int
     writes: bool = True
     placed: Placed = field(default_factory=Placed)
+    by_library: bool = False
+    """Without a plan: `plan` is not used."""
+    held_with: str = ""
+    """What is left out of a fit together; "": a group."""
 
     def simulated_s(self, figures: Mapping[str, float]) -> float:
         """Without opening."""
+        plan = library_rule(figures, self.ranks)[0] if self.by_library else self.plan
         run = called(
-            compiled().simulate_kernel, self.placed.figures(figures), self.placed.slow(), self.plan, "a case", 0,
-            self.kernel, self.ranks, list(self.settings), 0.0, True, not self.writes, SEED,
+            compiled().simulate_kernel, self.placed.figures(figures), self.placed.slow(), plan, "a case", 0,
+            self.kernel, self.ranks, list(self.settings), 0.0, True, not self.writes, SEED, self.by_library,
         )  # fmt: skip
         phase = run["write" if self.writes else "read"]
         return float(phase["seconds"] - phase["open_s"])
@@ -113,11 +118,22 @@ def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:
     return cases
 
 
+def of_rows(rows: Sequence[Mapping[str, Any]]) -> list[KernelCase]:
+    """The same of rows that are at hand; all runs of a kernel are left out of a fit together."""
+    return [
+        replace(case, held_with=json.dumps([case.kernel, case.settings]))
+        for number, row in enumerate(rows)
+        for case in _of_line(json.dumps(row), f"run {number}", ())
+    ]
+
+
 def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCase]:
     try:
         row = json.loads(line)
         kernel, settings, ranks = str(row["kernel"]), tuple(map(str, row.get("settings", []))), int(row["ranks"])
-        plan, targets = str(row.get("plan", EVERYONE)), tuple(map(int, row.get("targets", [])))
+        by_library = row.get("library", False) is True
+        plan = EVERYONE if by_library else str(row.get("plan", EVERYONE))
+        targets = tuple(map(int, row.get("targets", [])))
         seconds = {name: _seconds(row[f"{name}_s"]) for name in ("write", "read") if row.get(f"{name}_s") is not None}
         slow = tuple(float(value) for value in row.get("slowdown", slowdown))
         for number in (ranks, *targets):
@@ -128,7 +144,7 @@ def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCas
             f"{where}: not a run: {error}; give kernel, ranks, write_s or read_s, and settings, plan, targets",
             EXIT_USAGE,
         ) from error
-    group = json.dumps([kernel, settings, ranks, plan, targets, slow])
+    group = json.dumps([kernel, settings, ranks, "library" if by_library else plan, targets, slow])
     # One simulation says whether it can be simulated, and how much it moves.
     run = called(
         compiled().simulate_kernel, {"targets.count": float(max(targets, default=0) + 1)}, [], plan, where, 0, kernel,
@@ -137,7 +153,8 @@ def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCas
     moved = int(run["write"]["bytes"])
     return [
         KernelCase(
-            f"{name} {group}", took, kernel, settings, ranks, plan, moved, name == "write", Placed(targets, slow)
+            f"{name} {group}", took, kernel, settings, ranks, plan, moved, name == "write", Placed(targets, slow),
+            by_library,
         )
         for name, took in seconds.items()
     ]

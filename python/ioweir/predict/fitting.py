@@ -105,6 +105,17 @@ def fit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) 
     return Fit(found, _error(_held_out(cases, free, base, logs)), _error(ratios))
 
 
+def values(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> dict[str, float]:
+    """Those that explain the cases best, and nothing about them."""
+    solution = _solve(cases, free, base, [math.log(one.start) for one in free])
+    return {one.name: math.exp(value) for one, value in zip(free, solution.x, strict=True)}
+
+
+def misfit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> float:
+    """What is left of it then."""
+    return float(_solve(cases, free, base, [math.log(one.start) for one in free]).cost)
+
+
 def folds(groups: Sequence[str]) -> list[set[str]]:
     """Names dealt over at most FOLDS sets, so that what lies side by side is not held out together."""
     names = list(dict.fromkeys(groups))
@@ -214,14 +225,19 @@ def _held_out(
 ) -> list[float]:
     """Of each case measured over simulated, by a fit that did not see its group. Empty with a single group."""
     ratios = []
-    parts = folds([case.group for case in cases])
+    parts = folds([_held_with(case) for case in cases])
     if len(parts) < 2:
         return []
     for held in parts:
-        rest = [case for case in cases if case.group not in held]
+        rest = [case for case in cases if _held_with(case) not in held]
         logs = [float(value) for value in _solve(rest, free, base, start).x]
-        ratios += [_ratio(case, free, base, logs) for case in cases if case.group in held]
+        ratios += [_ratio(case, free, base, logs) for case in cases if _held_with(case) in held]
     return ratios
+
+
+def _held_with(case: Case) -> str:
+    """What is left out of a fit together."""
+    return getattr(case, "held_with", "") or case.group
 
 
 def _error(ratios: Sequence[float]) -> Error:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 APIS: Final = ("mpiio",)
 DIRECTIONS: Final = ("write", "read")
-_DEFAULT_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "aggregators:{writers}"\ndomains = "even"\nbuffer = "16 MiB"\n'
+_LIBRARY_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "aggregators:{writers}"\ndomains = "even"\nbuffer = "{kib} KiB"\n'
 """Two-phase I/O as ROMIO does it by default: a writer a node, even file domains, 16 MiB a round."""
+_LIBRARY_BUFFER: Final = 16 << 20
 _ALONE_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
 
 
@@ -256,11 +257,19 @@ def plan_of(options: Options, machine: Machine, program: Program) -> PlanRule:
     if program.alone:
         return PlanRule(_ALONE_PLAN, "no plan", 0, "no plan: each rank moves its own bytes, as the program does",
                         by_library=True)  # fmt: skip
-    nodes = -(-program.ranks // int(machine.figures.get("node.ranks", 1)))
-    return PlanRule(
-        _DEFAULT_PLAN.format(writers=nodes), "no plan", 0,
-        "no plan: two-phase I/O as ROMIO does it by default, a writer a node", by_library=True,
-    )  # fmt: skip
+    text, writers = library_rule(machine.figures, program.ranks)
+    usual = "as ROMIO does it by default, a writer a node"
+    said = usual if writers == 1 else f"as this machine's MPI library does it, {writers} writers a node"
+    return PlanRule(text, "no plan", 0, f"no plan: two-phase I/O {said}", by_library=True)
+
+
+def library_rule(figures: Mapping[str, float], ranks: int) -> tuple[str, int]:
+    """What an MPI library does without a plan, as a rule; writers of a node."""
+    ranks_of_node = int(figures.get("node.ranks", 1))
+    writers = min(int(figures.get("library.writers_of_node", 1)), ranks_of_node)
+    buffer = int(figures.get("library.buffer_bytes", _LIBRARY_BUFFER))
+    nodes = -(-ranks // ranks_of_node)
+    return _LIBRARY_PLAN.format(writers=min(ranks, nodes * writers), kib=max(1, buffer >> 10)), writers
 
 
 def draws(machine: Machine, repeat: int, seed: int) -> list[tuple[dict[str, float], int]]:

@@ -1,0 +1,126 @@
+"""Calibration of one node whose processors bound it: which figures are free, and what is known without a fit.
+
+The cases are runs of kernels under several strategies, and without a plan, on one folder. What an MPI library does
+without a plan has no public figures, so that a few ways in which libraries do it are tried, and the one that explains
+the runs best is taken.
+
+Lives here: figures and the choice. Not here: the runs (loop/kernel_runs.py), the fit (fitting.py), the file
+(calibrate.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ioweir.predict import fitting
+from ioweir.predict.fitting import Free
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ioweir.predict.cases import KernelCase
+
+MEMORY_KINDS: Final = ("tmpfs", "ramfs")
+SLOWDOWN: Final = "processor.slowdown"
+_PROCESSOR: Final = (
+    Free("node.copy_bytes_per_s", 2e8, 5e10, 5e9),
+    Free("processor.together", 0.4, 1.0, 0.9),
+    Free("processor.spins", 0.01, 1.0, 0.2),
+    Free("processor.call_s", 1e-7, 3e-3, 3e-5),
+    Free("processor.handover_s", 1e-8, 1e-3, 5e-6),
+    Free("processor.piece_s", 1e-9, 1e-5, 3e-8),
+    Free("processor.operation_s", 1e-8, 1e-4, 1e-6),
+    Free("processor.write_bytes_per_s", 1e8, 3e10, 2e9),
+    Free("processor.read_bytes_per_s", 1e8, 3e10, 4e9),
+    Free("fabric.message_s", 1e-8, 1e-3, 5e-6),
+)
+_LIBRARY: Final = (
+    Free("library.call_s", 1e-7, 1e-2, 5e-5),
+    Free("library.handover_s", 1e-8, 1e-2, 2e-5),
+    Free("library.piece_s", 1e-9, 1e-4, 1e-7),
+    Free("library.copy_bytes_per_s", 1e7, 5e10, 2e9),
+)
+_DEVICE: Final = (
+    Free("targets.write_bytes_per_s", 1e6, 2e10, 1e9),
+    Free("targets.request_s", 1e-6, 1.0, 3e-3),
+)
+_BUFFERS: Final = (512 << 10, 4 << 20, 16 << 20, 32 << 20)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where the kernels ran."""
+
+    processors: int
+    in_memory: bool
+    memory_bytes: int
+
+
+def storage_at(folder: Path) -> Storage:
+    """As this process may use it."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Storage(len(os.sched_getaffinity(0)), kind_at(folder) in MEMORY_KINDS, memory)
+
+
+def kind_at(folder: Path) -> str:
+    """Of the file system, as the kernel names it."""
+    place, found, longest = os.path.realpath(folder), "", -1
+    for line in Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        _, mount, kind, *_ = line.split(" ")
+        above = mount.replace("\\040", " ")
+        if os.path.commonpath([above, place]) == above and len(above) >= longest:
+            found, longest = kind, len(above)
+    return found
+
+
+def base(storage: Storage) -> dict[str, float]:
+    """Figures that no run is needed for."""
+    known = {
+        "node.processors": float(storage.processors),
+        "client.page_cache_bytes": float(storage.memory_bytes // 2),
+        "locks.inode": 1.0,
+        "client.rpc_bytes": float(1 << 40),
+        "client.writes_late": 1.0,
+    }
+    if storage.in_memory:
+        known |= {"targets.write_bytes_per_s": 1e15, "targets.request_s": 0.0}
+    return known
+
+
+def free(cases: Sequence[KernelCase], storage: Storage) -> list[Free]:
+    """What the runs can say something about."""
+    found = list(_PROCESSOR)
+    if not storage.in_memory:
+        found += _DEVICE
+    if any(case.by_library for case in cases):
+        found += _LIBRARY
+    return found
+
+
+def library_way(cases: Sequence[KernelCase], known: Mapping[str, float], storage: Storage) -> dict[str, float]:
+    """How the MPI library moves bytes without a plan: the way that explains its runs best."""
+    of_library = [case for case in cases if case.by_library]
+    if not of_library:
+        return {}
+    others = [case for case in cases if not case.by_library]
+    start = {**known}
+    if others:
+        start |= fitting.values(others, free(others, storage), known)
+    ranks = max(case.ranks for case in of_library)
+    best: tuple[float, dict[str, float]] = (math.inf, {})
+    writers = sorted({1, max(1, ranks // 2), ranks})
+    for count, buffer, apart in itertools.product(writers, _BUFFERS, (0.0, 1.0)):
+        way = {
+            "library.writers_of_node": float(count), "library.buffer_bytes": float(buffer),
+            "library.collects_apart": apart,
+        }  # fmt: skip
+        misfit = fitting.misfit(of_library, list(_LIBRARY), {**start, **way})
+        if misfit < best[0]:
+            best = (misfit, way)
+    return best[1]
+

@@ -96,7 +96,8 @@ public:
           workload_(workload),
           strategy_(strategy),
           nodes_(workload.topology ? workload.topology->nodes() : (workload.ranks - 1) / machine.node.ranks + 1),
-          topology_(workload.topology ? *workload.topology : planner::Topology::blocks(workload.ranks, nodes_)),
+          topology_(workload.topology ? *workload.topology
+                                       : planner::Topology::blocks(workload.ranks, nodes_, machine.node.processors)),
           files_(machine, strategy),
           seed_(seed),
           skew_(seed, Part::rank_skew, 0),

@@ -187,8 +187,13 @@ def test_a_directory_gives_a_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "calibrate needs measurements: --targets PATH, --trace DIR or --runs FILE"),
+        ([], "calibrate needs measurements: --targets PATH, --trace DIR, --runs FILE or --kernels DIR"),
         (["--targets", "/nowhere/at/all"], "no directory; name one on the storage"),
+        (["--kernels", "/nowhere/at/all"], "no directory in which you may write"),
+        (["--kernels", ".", "--runs", "few.jsonl"], "--kernels goes alone"),
+        (["--kernels", ".", "--mpi", "none"], "--mpi none: a kernel needs an MPI library"),
+        (["--kernels", ".", "--ranks", "1"], "--ranks 1: give 2 or more"),
+        (["--runs", "few.jsonl", "--ranks", "4"], "--mpi and --ranks are of kernels that run"),
         (["--targets", ".", "--repeats", "1"], "--repeats 1: give 2 or more"),
         (["--runs", "empty.jsonl"], "no runs; write a JSON object a line"),
         (["--runs", "few.jsonl"], "1 different cases are too few to fit a machine to; 4 are needed"),

@@ -36,7 +36,7 @@ from ioweir.predict.cases import KernelCase
 
 OUT = launch.ROOT / "build" / "bench" / "sim_node"
 RANKS = 4
-REPEATS, QUICK_REPEATS = 15, 7
+REPEATS, QUICK_REPEATS = 15, 5
 DRAWS = 40
 HELD_OUT: tuple[tuple[str, ...], ...] = (
     ("coll_perf", "local=64,64,64", "variables=4"),
@@ -65,6 +65,8 @@ class Row:
     low: float
     high: float
     measured: list[float] = field(default_factory=list)
+    """The typical time of the runs."""
+    runs: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def measure(rows: list[Row], storages: Sequence[Storage], repeats: int, until: f
             seconds = kernel_runs.measured(storage.folder, mpi, kernel, settings, RANKS, repeats)
             for row in mine:
                 if (row.mpi, row.kernel, row.settings) == (mpi, kernel, settings):
-                    row.measured = seconds[row.strategy][row.direction]
+                    row.runs = seconds[row.strategy][row.direction]
+                    row.measured = [kernel_runs.typical(row.runs)]
             keep(rows, "results.json")
 
 

@@ -123,13 +123,16 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
             EXIT_USAGE,
         )
     base = {**_ONE_NODE, "targets.count": float(found.count)}
+    near: dict[str, float] = {}
     if found.storage is None:
         free = _free(found)
     else:
         base |= node.base(found.storage)
-        base |= node.library_way(found.cases, base, found.storage)
+        first = node.first(found.cases, base, found.storage)
+        base |= first.way
+        near = first.near
         free = node.free(found.cases, found.storage)
-    result = fitting.fit(found.cases, free, base)
+    result = fitting.fit(found.cases, free, base, near)
     text = machine_text(found, result, base, name)
     return {
         "name": name,

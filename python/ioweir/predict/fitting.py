@@ -96,24 +96,21 @@ class Fit:
         return {one.name: one.value for one in self.found}
 
 
-def fit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> Fit:
-    """All cases, then FOLDS times without some of them."""
-    solution = _solve(cases, free, base, [math.log(one.start) for one in free])
+def fit(
+    cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float], near: Mapping[str, float] | None = None
+) -> Fit:
+    """All cases, then FOLDS times without some of them. `near`: where the search begins, as far as that is known."""
+    solution = _solve(cases, free, base, [math.log((near or {}).get(one.name, one.start)) for one in free])
     logs: list[float] = [float(value) for value in solution.x]
     ratios = [_ratio(case, free, base, logs) for case in cases]
     found = _found(cases, free, base, solution)
     return Fit(found, _error(_held_out(cases, free, base, logs)), _error(ratios))
 
 
-def values(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> dict[str, float]:
-    """Those that explain the cases best, and nothing about them."""
+def misfit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+    """What is left of it with the values that explain the cases best, and these."""
     solution = _solve(cases, free, base, [math.log(one.start) for one in free])
-    return {one.name: math.exp(value) for one, value in zip(free, solution.x, strict=True)}
-
-
-def misfit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> float:
-    """What is left of it then."""
-    return float(_solve(cases, free, base, [math.log(one.start) for one in free]).cost)
+    return float(solution.cost), {one.name: math.exp(value) for one, value in zip(free, solution.x, strict=True)}
 
 
 def folds(groups: Sequence[str]) -> list[set[str]]:

@@ -49,7 +49,10 @@ _DEVICE: Final = (
     Free("targets.write_bytes_per_s", 1e6, 2e10, 1e9),
     Free("targets.request_s", 1e-6, 1.0, 3e-3),
 )
-_BUFFERS: Final = (512 << 10, 4 << 20, 16 << 20, 32 << 20)
+_BETTER: Final = 0.8
+"""So much of the misfit of a usual way may be left by another one that is taken: runs differ by themselves."""
+_BUFFERS: Final = (16 << 20, 4 << 20)
+"""Of MPI libraries, the usual one first."""
 
 
 @dataclass(frozen=True)
@@ -102,25 +105,33 @@ def free(cases: Sequence[KernelCase], storage: Storage) -> list[Free]:
     return found
 
 
-def library_way(cases: Sequence[KernelCase], known: Mapping[str, float], storage: Storage) -> dict[str, float]:
-    """How the MPI library moves bytes without a plan: the way that explains its runs best."""
+@dataclass(frozen=True)
+class First:
+    """What is found before all figures are fitted together."""
+
+    way: dict[str, float]
+    """How the MPI library moves bytes without a plan: whole numbers and switches, which stay."""
+    near: dict[str, float]
+    """Of figures that are fitted."""
+
+
+def first(cases: Sequence[KernelCase], known: Mapping[str, float], storage: Storage) -> First:
+    """Processors by the runs with plans; then the way of the library that explains its own runs best."""
     of_library = [case for case in cases if case.by_library]
-    if not of_library:
-        return {}
     others = [case for case in cases if not case.by_library]
-    start = {**known}
+    near: dict[str, float] = {}
     if others:
-        start |= fitting.values(others, free(others, storage), known)
+        near = fitting.misfit(others, free(others, storage), known)[1]
+    best: tuple[float, dict[str, float], dict[str, float]] = (math.inf, {}, {})
+    if not of_library:
+        return First({}, near)
     ranks = max(case.ranks for case in of_library)
-    best: tuple[float, dict[str, float]] = (math.inf, {})
-    writers = sorted({1, max(1, ranks // 2), ranks})
-    for count, buffer, apart in itertools.product(writers, _BUFFERS, (0.0, 1.0)):
+    for count, buffer, apart in itertools.product(sorted({1, ranks}), _BUFFERS, (0.0, 1.0)):
         way = {
             "library.writers_of_node": float(count), "library.buffer_bytes": float(buffer),
             "library.collects_apart": apart,
         }  # fmt: skip
-        misfit = fitting.misfit(of_library, list(_LIBRARY), {**start, **way})
-        if misfit < best[0]:
-            best = (misfit, way)
-    return best[1]
-
+        left, values = fitting.misfit(of_library, list(_LIBRARY), {**known, **near, **way})
+        if left < best[0] * _BETTER:
+            best = (left, way, values)
+    return First(best[1], {**near, **best[2]})

@@ -42,8 +42,8 @@
 #   make bench-sim  what simulations cost, up to 131,072 ranks (a minute)
 #   make bench-sim-lab   predictions of kernels on throttled targets, written down, then measured (half an hour, root); RECORD=1 writes a
 #                   section of docs/results/simulator.md, QUICK=1 takes five minutes
-#   make bench-sim-node   predictions of kernels in memory and on the local disk, written down, then measured (half an hour, a quiet
-#                   machine); RECORD=1 writes a section of docs/results/simulator.md, QUICK=1 takes ten minutes
+#   make bench-sim-node   predictions of kernels in memory and on the local disk, written down, then measured (a quiet machine, three
+#                   quarters of an hour); RECORD=1 writes a section of docs/results/simulator.md, QUICK=1 takes a quarter of an hour
 #   make bench-sim-ranks   kernels traced with 4 and 8 ranks, foretold on 16 and 32, then measured (a quarter of an hour, root); RECORD=1 writes
 #                   a section of docs/results/simulator.md
 #   make bench-sim-papers   published figures beside simulated ones, with ablations (a few minutes); RECORD=1 writes a section of

@@ -35,6 +35,7 @@ from ioweir.predict import calibrate, machine, simulate
 from ioweir.predict.cases import KernelCase
 
 OUT = launch.ROOT / "build" / "bench" / "sim_node"
+STORAGES = ("tmpfs", "disk")
 RANKS = 4
 REPEATS, QUICK_REPEATS = 15, 5
 DRAWS = 40
@@ -77,15 +78,22 @@ class Storage:
     folder: Path
 
 
-def calibrated(storage: Storage, mpi: str, repeats: int) -> dict[str, Any]:
-    """A machine file from runs of the kernels that calibrate has."""
+def calibrated(storage: Storage, mpi: str, repeats: int, *, again: bool) -> dict[str, Any]:
+    """A machine file from runs of the kernels that calibrate has; `again`: the one of an earlier benchmark."""
+    name = f"{storage.name}-{mpi}"
+    kept = OUT / f"calibration-{name}.json"
+    if again and kept.exists():
+        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        return found
     rows = kernel_runs.rows(storage.folder, mpi, RANKS, repeats)
-    (OUT / f"runs-{storage.name}-{mpi}.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    (OUT / f"runs-{name}.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
     options = calibrate.Options(
-        OUT / f"machine-{storage.name}-{mpi}.toml", name=f"{storage.name}, {mpi}", repeats=max(2, repeats), force=True,
+        OUT / f"machine-{name}.toml", name=f"{storage.name}, {mpi}", repeats=max(2, repeats), force=True,
         kernels=storage.folder, kernel_rows=rows,
     )  # fmt: skip
-    return calibrate.calibrate(options)
+    result = calibrate.calibrate(options)
+    kept.write_text(json.dumps(result, default=str), encoding="utf-8")
+    return result
 
 
 def foretell(found: machine.Machine, storage: Storage, mpi: str, kernels: Sequence[Sequence[str]]) -> list[Row]:
@@ -107,19 +115,17 @@ def foretell(found: machine.Machine, storage: Storage, mpi: str, kernels: Sequen
     return rows
 
 
-def measure(rows: list[Row], storages: Sequence[Storage], repeats: int, until: float) -> None:
-    """What was foretold, until the time is up; kept after each step."""
-    for storage in storages:
-        mine = [row for row in rows if row.storage == storage.name]
-        for mpi, kernel, settings in dict.fromkeys((row.mpi, row.kernel, row.settings) for row in mine):
-            if time.monotonic() > until:
-                return
-            seconds = kernel_runs.measured(storage.folder, mpi, kernel, settings, RANKS, repeats)
-            for row in mine:
-                if (row.mpi, row.kernel, row.settings) == (mpi, kernel, settings):
-                    row.runs = seconds[row.strategy][row.direction]
-                    row.measured = [kernel_runs.typical(row.runs)]
-            keep(rows, "results.json")
+def measure(rows: list[Row], storage: Storage, repeats: int, until: float) -> None:
+    """What was foretold of a storage, until the time is up; kept after each step."""
+    for mpi, kernel, settings in dict.fromkeys((row.mpi, row.kernel, row.settings) for row in rows):
+        if time.monotonic() > until:
+            return
+        seconds = kernel_runs.measured(storage.folder, mpi, kernel, settings, RANKS, repeats)
+        for row in rows:
+            if (row.mpi, row.kernel, row.settings) == (mpi, kernel, settings):
+                row.runs = seconds[row.strategy][row.direction]
+                row.measured = [kernel_runs.typical(row.runs)]
+        keep(rows, f"results-{storage.name}.json")
 
 
 def keep(rows: Sequence[Row], name: str) -> str:
@@ -129,42 +135,58 @@ def keep(rows: Sequence[Row], name: str) -> str:
     return text
 
 
+def of_storage(
+    storage: Storage, mpis: Sequence[str], options: argparse.Namespace, until: float
+) -> tuple[list[Row], dict[str, Any], str]:
+    """Calibrated, foretold and measured: cases, calibrations, and when the predictions were written."""
+    repeats = QUICK_REPEATS if options.quick else REPEATS
+    rows: list[Row] = []
+    fitted = {}
+    for mpi in mpis:
+        fitted[f"{storage.name}, {mpi}"] = result = calibrated(storage, mpi, repeats, again=options.calibrated)
+        print("\n".join(calibrate.to_text(result)), flush=True)
+        found = machine.read(result["output"])
+        rows += foretell(found, storage, mpi, QUICK_HELD_OUT if options.quick else HELD_OUT)
+    text = keep(rows, f"predictions-{storage.name}.json")
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+    written = f"{storage.name} {at} UTC, SHA-256 {hashlib.sha256(text.encode()).hexdigest()}"
+    print(f"-- {len(rows)} predictions written: {written}", flush=True)
+    measure(rows, storage, repeats, until)
+    return rows, fitted, written
+
+
 def main() -> int:
-    """Calibrates, foretells, measures, and judges."""
+    """All storages, and a page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few kernels and repetitions: to see that it works")
     parser.add_argument("--minutes", type=float, default=40.0, help="stop measuring after so long (40)")
+    parser.add_argument("--storage", action="append", choices=STORAGES, help="only this; may be repeated")
+    parser.add_argument("--calibrated", action="store_true", help="take the calibrations of an earlier run")
     parser.add_argument("--record", type=Path, help="put the outcome into this page")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    repeats = QUICK_REPEATS if options.quick else REPEATS
     mpis = [kind for kind in launch.KINDS if shutil.which(f"mpirun.{kind}")]
     began, load = time.monotonic(), os.getloadavg()[0]
+    rows: list[Row] = []
+    fitted: dict[str, Any] = {}
+    written = []
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix="ioweir-bench-", dir=run.TMPFS) as memory,
-            tempfile.TemporaryDirectory(prefix="files-", dir=OUT) as disk,
-        ):
-            storages = [Storage("tmpfs", Path(memory)), Storage("disk", Path(disk))]
-            rows: list[Row] = []
-            fitted = {}
-            for storage in storages:
-                for mpi in mpis:
-                    fitted[f"{storage.name}, {mpi}"] = result = calibrated(storage, mpi, repeats)
-                    print("\n".join(calibrate.to_text(result)), flush=True)
-                    found = machine.read(result["output"])
-                    rows += foretell(found, storage, mpi, QUICK_HELD_OUT if options.quick else HELD_OUT)
-            text = keep(rows, "predictions.json")
-            written = (
-                f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} UTC, SHA-256 "
-                + hashlib.sha256(text.encode()).hexdigest()
-            )
-            print(f"-- {len(rows)} predictions written {written}", flush=True)
-            measure(rows, storages, repeats, began + 60 * options.minutes)
+        for name in options.storage or STORAGES:
+            parent = run.TMPFS if name == STORAGES[0] else OUT
+            with tempfile.TemporaryDirectory(prefix="ioweir-bench-", dir=parent) as folder:
+                cases, calibrations, at = of_storage(
+                    Storage(name, Path(folder)), mpis, options, began + 60 * options.minutes
+                )
+            rows += cases
+            fitted |= calibrations
+            written.append(at)
     except (launch.BenchmarkError, IoweirError) as error:
         print(f"bench_sim_node: {error}", file=sys.stderr)
         return 1
-    facts = sim_node_page.Facts(written, fitted, load, os.getloadavg()[0], time.monotonic() - began, repeats, RANKS)
+    facts = sim_node_page.Facts(
+        "; ".join(written), fitted, load, os.getloadavg()[0], time.monotonic() - began,
+        QUICK_REPEATS if options.quick else REPEATS, RANKS,
+    )  # fmt: skip
     page = sim_node_page.text(rows, facts)
     print(page)
     if options.record:

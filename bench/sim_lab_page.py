@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from bench_sim_lab import Row
@@ -32,6 +32,15 @@ class Facts:
     repeats: int
 
 
+class Foretold(Protocol):
+    """A case: the interval that was foretold, and what was measured."""
+
+    median: float
+    low: float
+    high: float
+    measured: list[float]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Of some cases."""
@@ -42,13 +51,13 @@ class Outcome:
     covered: float
 
 
-def error(row: Row) -> float:
+def error(row: Foretold) -> float:
     """Of the predicted median."""
     measured = statistics.median(row.measured)
     return abs(row.median - measured) / measured
 
 
-def outcome(rows: Sequence[Row]) -> Outcome:
+def outcome(rows: Sequence[Foretold]) -> Outcome:
     """Median, 90th percentile, and how many lie within their interval."""
     errors = sorted(error(row) for row in rows)
     covered = [row.low <= statistics.median(row.measured) <= row.high for row in rows]

@@ -22,7 +22,8 @@ layout::Extent in_object(const layout::StripeLayout& stripes, layout::Extent ran
 
 }  // namespace
 
-Clients::Clients(Events& events, const Machine& machine, int nodes, Fabric& fabric, Targets& targets, ExtentLocks& locks)
+Clients::Clients(Events& events, const Machine& machine, int nodes, Fabric& fabric, Targets& targets,
+                 ExtentLocks& locks)
     : events_(events),
       figures_(machine.client),
       locked_(machine.locks.used),
@@ -86,8 +87,8 @@ void Clients::keep_back(const Access& access, const std::vector<std::uint32_t>& 
 /// All of it.
 void Clients::write_late() {
     for (const auto& [object, late] : std::exchange(late_, {})) {
-        const std::uint32_t which =
-            running_.add({{late.file, {late.begin, late.bytes}, true, late.stream, late.node}, {}, events_.now(), events_.now()});
+        const std::uint32_t which = running_.add(
+            {{late.file, {late.begin, late.bytes}, true, late.stream, late.node}, {}, events_.now(), events_.now()});
         const std::uint32_t piece =
             pieces_.add({which, late.target, object, late.begin, late.begin + late.bytes, 0, 0, 0});
         running_[which].untaken = running_[which].unfinished = 1;

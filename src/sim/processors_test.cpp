@@ -70,8 +70,7 @@ Shared share(const Machine& machine, int ranks, const std::vector<Asked>& jobs, 
     ends.expected = jobs.size();
     Asking asking(processors, ends, jobs);
     for (const int rank : spinning) processors.spin(rank, true);
-    for (std::size_t i = 0; i < jobs.size(); ++i)
-        events.at(jobs[i].at, {&asking, 0, static_cast<std::uint32_t>(i)});
+    for (std::size_t i = 0; i < jobs.size(); ++i) events.at(jobs[i].at, {&asking, 0, static_cast<std::uint32_t>(i)});
     events.run_until(ends.all_over);
     return {ends.at, processors.worked()};
 }

@@ -97,7 +97,7 @@ public:
           strategy_(strategy),
           nodes_(workload.topology ? workload.topology->nodes() : (workload.ranks - 1) / machine.node.ranks + 1),
           topology_(workload.topology ? *workload.topology
-                                       : planner::Topology::blocks(workload.ranks, nodes_, machine.node.processors)),
+                                      : planner::Topology::blocks(workload.ranks, nodes_, machine.node.processors)),
           files_(machine, strategy),
           seed_(seed),
           skew_(seed, Part::rank_skew, 0),

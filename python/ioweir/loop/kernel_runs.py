@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import processes
+from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding, kernel
 from ioweir.predict.candidates import candidates
@@ -28,13 +28,13 @@ LIBRARY: Final = "library"
 _BUFFERS: Final = (None, "16 MiB")
 KERNELS: Final = (
     ("ior-strided", "data=4MiB", "transfer=4MiB", "piece=64KiB"),
-    ("ior-strided", "data=1MiB", "transfer=256KiB", "piece=4KiB"),
-    ("ior-strided", "data=256KiB", "transfer=256KiB", "piece=512"),
+    ("ior-strided", "data=4MiB", "transfer=4MiB", "piece=8KiB"),
+    ("ior-strided", "data=512KiB", "transfer=128KiB", "piece=1KiB"),
     ("ior-strided", "data=8MiB", "transfer=8MiB", "piece=1MiB"),
     ("ior-segmented", "data=512KiB", "transfer=32KiB"),
     ("ior-segmented", "data=4MiB", "transfer=1MiB"),
 )
-"""Few large pieces, many small ones, many calls, one call: so that each cost counts in some of them."""
+"""Few large pieces and many small ones, one call and many, one round and (8 KiB under `auto`) many."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def measured(
     chosen = ways(ranks)
     with tempfile.TemporaryDirectory(prefix="ioweir-calibrate-") as scratch:
         plan, trace = Path(scratch) / "plan.toml", Path(scratch) / "trace"
-        plan.write_text("\n".join(way.rule(f"way{number}.data") for number, way in enumerate(chosen)), encoding="utf-8")
+        write_named(plan, "\n".join(way.rule(f"way{number}.data") for number, way in enumerate(chosen)))
         modes = ",".join(f"mpiio:way{number}.data" for number in range(len(chosen)))
         launcher = kernel.launcher_of(mpi)
         words = [
@@ -86,7 +86,6 @@ def measured(
                 raise IoweirError(f"{name} under {way.name}: what was read is not what was written")
             for direction, times in seconds[way.name].items():
                 times.append(row["mib"] / row[f"{direction}_mib_per_s"])
-        shutil.rmtree(trace, ignore_errors=True)
     return seconds
 
 

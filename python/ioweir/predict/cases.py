@@ -153,7 +153,15 @@ def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCas
     moved = int(run["write"]["bytes"])
     return [
         KernelCase(
-            f"{name} {group}", took, kernel, settings, ranks, plan, moved, name == "write", Placed(targets, slow),
+            f"{name} {group}",
+            took,
+            kernel,
+            settings,
+            ranks,
+            plan,
+            moved,
+            name == "write",
+            Placed(targets, slow),
             by_library,
         )
         for name, took in seconds.items()

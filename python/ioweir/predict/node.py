@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base.guarded_files import read_named
 from ioweir.predict import fitting
 from ioweir.predict.fitting import Free
 
@@ -25,22 +26,23 @@ if TYPE_CHECKING:
 
     from ioweir.predict.cases import KernelCase
 
+_MOUNTS: Final = Path("/proc/self/mounts")
 MEMORY_KINDS: Final = ("tmpfs", "ramfs")
 SLOWDOWN: Final = "processor.slowdown"
 _PROCESSOR: Final = (
     Free("node.copy_bytes_per_s", 2e8, 5e10, 5e9),
-    Free("processor.together", 0.4, 1.0, 0.9),
+    Free("processor.together", 0.2, 1.0, 0.9),
     Free("processor.spins", 0.01, 1.0, 0.2),
-    Free("processor.call_s", 1e-7, 3e-3, 3e-5),
-    Free("processor.handover_s", 1e-8, 1e-3, 5e-6),
+    Free("processor.call_s", 1e-7, 3e-2, 3e-5),
+    Free("processor.handover_s", 1e-8, 1e-2, 5e-6),
     Free("processor.piece_s", 1e-9, 1e-5, 3e-8),
     Free("processor.operation_s", 1e-8, 1e-4, 1e-6),
     Free("processor.write_bytes_per_s", 1e8, 3e10, 2e9),
     Free("processor.read_bytes_per_s", 1e8, 3e10, 4e9),
-    Free("fabric.message_s", 1e-8, 1e-3, 5e-6),
+    Free("fabric.message_s", 1e-8, 1e-2, 5e-6),
 )
 _LIBRARY: Final = (
-    Free("library.call_s", 1e-7, 1e-2, 5e-5),
+    Free("library.call_s", 1e-7, 1e-1, 5e-5),
     Free("library.handover_s", 1e-8, 1e-2, 2e-5),
     Free("library.piece_s", 1e-9, 1e-4, 1e-7),
     Free("library.copy_bytes_per_s", 1e7, 5e10, 2e9),
@@ -73,7 +75,7 @@ def storage_at(folder: Path) -> Storage:
 def kind_at(folder: Path) -> str:
     """Of the file system, as the kernel names it."""
     place, found, longest = os.path.realpath(folder), "", -1
-    for line in Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+    for line in read_named(_MOUNTS).decode("utf-8", "surrogateescape").splitlines():
         _, mount, kind, *_ = line.split(" ")
         above = mount.replace("\\040", " ")
         if os.path.commonpath([above, place]) == above and len(above) >= longest:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 APIS: Final = ("mpiio",)
 DIRECTIONS: Final = ("write", "read")
-_LIBRARY_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "aggregators:{writers}"\ndomains = "even"\nbuffer = "{kib} KiB"\n'
+_LIBRARY_PLAN: Final = (
+    '[[file]]\nmatch = "*"\nwriters = "aggregators:{writers}"\ndomains = "even"\nbuffer = "{kib} KiB"\n'
+)
 """Two-phase I/O as ROMIO does it by default: a writer a node, even file domains, 16 MiB a round."""
 _LIBRARY_BUFFER: Final = 16 << 20
 _ALONE_PLAN: Final = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'

@@ -161,11 +161,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few kernels and repetitions: to see that it works")
     parser.add_argument("--minutes", type=float, default=40.0, help="stop measuring after so long (40)")
     parser.add_argument("--storage", action="append", choices=STORAGES, help="only this; may be repeated")
+    parser.add_argument("--mpi", action="append", choices=launch.KINDS, help="only this library; may be repeated")
     parser.add_argument("--calibrated", action="store_true", help="take the calibrations of an earlier run")
     parser.add_argument("--record", type=Path, help="put the outcome into this page")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    mpis = [kind for kind in launch.KINDS if shutil.which(f"mpirun.{kind}")]
+    mpis = options.mpi or [kind for kind in launch.KINDS if shutil.which(f"mpirun.{kind}")]
     began, load = time.monotonic(), os.getloadavg()[0]
     rows: list[Row] = []
     fitted: dict[str, Any] = {}

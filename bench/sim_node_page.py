@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sim_lab_page import outcome, verdict
+from sim_lab_page import outcome
 
 if TYPE_CHECKING:
     from bench_sim_node import Row
@@ -102,6 +102,11 @@ def text(predicted: Sequence[Row], facts: Facts) -> str:
     ] or ["- none"]
     lines += ["", "Calibrations:", "", *calibrations(facts)]
     return "\n".join(lines) + "\n"
+
+
+def verdict(met: bool) -> str:
+    """Of a bar."""
+    return "met" if met else "missed"
 
 
 def bars(rows: Sequence[Row], chosen: Sequence[Choice], storages: Sequence[str]) -> list[str]:

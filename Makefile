@@ -86,9 +86,7 @@ deps:
 	@tools/deps.sh $(if $(filter-out install,$(or $(MAKECMDGOALS),deps)),,--install)
 
 venv: deps
-	@if [ ! -e $(VENV)/.stamp-lock ] || [ requirements.lock -nt $(VENV)/.stamp-lock ] \
-	    || [ tools/web/echarts.lock -nt $(VENV)/.stamp-lock ] || [ ! -e build/web/echarts.min.js ] \
-	    || ! $(PY) -c '' 2>/dev/null; then tools/venv.sh; fi
+	@tools/venv.sh
 
 package: venv
 	@$(MAKE) -s $(VENV)/.stamp-package
@@ -104,9 +102,7 @@ $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 package-for-demo:
 	@if [ -e $(VENV)/.stamp-lock ]; then exec $(MAKE) package; fi
 	tools/deps.sh --demo
-	if [ ! -e $(VENV)/.stamp-lock-for-demo ] || [ requirements.lock -nt $(VENV)/.stamp-lock-for-demo ] || ! $(PY) -c '' 2>/dev/null; then
-	    tools/venv.sh --for-demo
-	fi
+	tools/venv.sh --for-demo
 	$(MAKE) -s $(VENV)/.stamp-package-for-demo
 
 $(VENV)/.stamp-package-for-demo: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock-for-demo

@@ -4,15 +4,15 @@
 # compiled stays in build/python, so that the whole package costs what is left. Where `CI` is set, a warning of the compiler is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-only='' all=ON
+settings=()
 case ${1:-} in
     --for)
-        all=OFF only=openmpi
+        only=openmpi
         if ldd "$(command -v "$2")" 2>/dev/null | grep -q libmpich; then only=mpich; fi
+        settings+=("cmake.define.IOWEIR_ONLY_MPI=$only" cmake.define.IOWEIR_BUILD_ALL_LIBRARIES=OFF)
         ;;
     ?*) sed -n '2,4s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
-settings=("cmake.define.IOWEIR_ONLY_MPI=$only" "cmake.define.IOWEIR_BUILD_ALL_LIBRARIES=$all")
 if [ -n "${CI:-}" ]; then settings+=(cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON); fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

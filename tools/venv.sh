@@ -1,10 +1,13 @@
 #!/bin/bash
-# Makes or refreshes the virtual environment .venv from requirements.lock (hashes are checked; wheels only).
+# Makes or refreshes the virtual environment .venv from requirements.lock (hashes are checked; wheels only). Nothing to do is done at once.
 # The package ioweir itself is installed into it by the Makefile. With --for-demo: only what building and running ioweir needs.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv="$root/.venv"
 cd "$root"
+stamp="$venv/.stamp-lock${1:+-for-demo}"
+if [ -e "$stamp" ] && [ ! requirements.lock -nt "$stamp" ] && [ ! tools/web/echarts.lock -nt "$stamp" ] && [ -e build/web/echarts.min.js ] \
+    && "$venv/bin/python" -c '' 2>/dev/null; then exit 0; fi
 if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     python=$(tools/find_python.sh)
     echo "-- making .venv with $python ($("$python" --version))"
@@ -29,4 +32,4 @@ if library=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*libmpich\.so\.
     ln -sf "$library" "$venv/lib/mpich-abi/libmpi.so.12"
 fi
 tools/web.sh
-touch "$venv/.stamp-lock${1:+-for-demo}"
+touch "$stamp"

@@ -1,4 +1,4 @@
-"""Arguments and options of commands of several groups, and how they print."""
+"""Arguments and options of commands of several groups."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ioweir.base import json_text, plain_text
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 # Everything after the first word that is no option of ours belongs to the command, also without `--`.
 COMMAND = {"allow_interspersed_args": False}
@@ -46,16 +45,3 @@ def refuse_typed(context: typer.Context, names: Iterable[str], why: str) -> None
     for name in names:
         if was_typed(context, name):
             raise IoweirError(f"{options[name]} {why}", EXIT_USAGE)
-
-
-def print_json(content: object) -> None:
-    """As text that is safe on a terminal."""
-    print(json_text.text(content, indent=1))
-
-
-def print_result(as_json: bool, result: object, to_text: Callable[[], Iterable[str]]) -> None:
-    """What a command found: as JSON where that is wanted, else the lines that `to_text` makes of it."""
-    if as_json:
-        print_json(result)
-    else:
-        plain_text.print_lines(to_text())

@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperCommand
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_json
+from ioweir.cli.arguments import JsonOption
+from ioweir.cli.printing import print_json
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, fits, print_result
+from ioweir.cli.arguments import JsonOption, fits
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED
 
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that programs wrote under a plan.")]

@@ -9,7 +9,8 @@ import difflib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:

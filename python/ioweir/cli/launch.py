@@ -15,12 +15,11 @@ from ioweir.cli.arguments import (
     Command,
     JsonOption,
     fits,
-    print_json,
-    print_result,
     refuse_typed,
     uses_defaults,
     was_typed,
 )
+from ioweir.cli.printing import print_json, print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")]

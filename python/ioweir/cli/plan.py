@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, fits, print_result
+from ioweir.cli.arguments import JsonOption, fits
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 

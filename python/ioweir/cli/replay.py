@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ioweir.cli.arguments import JsonOption, fits, print_result, refuse_typed
+from ioweir.cli.arguments import JsonOption, fits, refuse_typed
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED, EXIT_OK
 
 

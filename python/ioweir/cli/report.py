@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ioweir.base import plain_text
 from ioweir.cli import show
-from ioweir.cli.arguments import JsonOption, print_result, refuse_typed
+from ioweir.cli.arguments import JsonOption, refuse_typed
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
-
-if TYPE_CHECKING:
-    pass
 
 EventsOption = Annotated[
     bool, typer.Option("--events", help="Read every event, where sums would do: of 256 nodes and more.")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import one_thread, plain_text
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED, IoweirError
 
 if TYPE_CHECKING:
@@ -112,14 +113,9 @@ def findings(directory: Path, *, plan: str | None = None, events: bool = False, 
         plain_text.print_lines(text.plan_of(found, plan).splitlines())
     else:
         lacking = text.lacking(partial_reasons(trace, attribute_processes(trace.processes)))
-        if as_json:
-            from ioweir.base import json_text  # noqa: PLC0415
-
-            print(json_text.text(found.findings, indent=1))
-            if lacking:
-                print("\n".join(plain_text.line(one) for one in lacking), file=sys.stderr)
-        else:
-            plain_text.print_lines([*text.full(found, str(directory)), *lacking])
+        print_result(as_json, found.findings, lambda: [*text.full(found, str(directory)), *lacking])
+        if as_json and lacking:
+            print("\n".join(plain_text.line(one) for one in lacking), file=sys.stderr)
     fail_if(trace.unreadable)
 
 

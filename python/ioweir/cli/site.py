@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import JsonOption, print_result
+from ioweir.cli.arguments import JsonOption
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:

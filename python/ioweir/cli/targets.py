@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ioweir.base import plain_text
-from ioweir.cli.arguments import COMMAND, Command, JsonOption, fits, print_result
+from ioweir.cli.arguments import COMMAND, Command, JsonOption, fits
+from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED
 
 

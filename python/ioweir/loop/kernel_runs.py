@@ -65,15 +65,22 @@ def typical(times: Sequence[float]) -> float:
 def measured(
     folder: Path, mpi: str, name: str, settings: Sequence[str], ranks: int, repeats: int
 ) -> dict[str, dict[str, list[float]]]:
-    """Of each way seconds of writing, to fsync, and of reading back; opening and closing are left out."""
+    """Of each way seconds of writing, to fsync, and of reading back; opening and closing are left out.
+
+    The files lie in a folder of their own, so that nothing in `folder` is written over.
+    """
     chosen = ways(ranks)
-    with tempfile.TemporaryDirectory(prefix="ioweir-calibrate-") as scratch:
+    prefix = "ioweir-calibrate-"
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix) as scratch,
+        tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as place,
+    ):
         plan, trace = Path(scratch) / "plan.toml", Path(scratch) / "trace"
         write_named(plan, "\n".join(way.rule(f"way{number}.data") for number, way in enumerate(chosen)))
         modes = ",".join(f"mpiio:way{number}.data" for number in range(len(chosen)))
         launcher = kernel.launcher_of(mpi)
         words = [
-            launcher, "-n", str(ranks), str(kernel.runner(mpi)), name, *settings, "--directory", str(folder),
+            launcher, "-n", str(ranks), str(kernel.runner(mpi)), name, *settings, "--directory", place,
             "--mode", modes, "--sync", "1", "--warm-up", "1", "--repeats", str(repeats), "--salt", "3",
         ]  # fmt: skip
         traced = processes.ioweir(

@@ -241,7 +241,7 @@ def _other_arguments(before: Report, after: Report) -> Iterator[str]:
         left = Counter(run.command) - Counter(other.command) - Counter([str(run.ranks)])
         only.append(" ".join(word for word in run.command if word in left))
     if any(only):
-        first, second = (_shortened(words) or "none" for words in only)
+        first, second = (_shortened(arguments) or "none" for arguments in only)
         yield f"different arguments: {first} and {second}"
 
 

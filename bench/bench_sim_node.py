@@ -186,7 +186,7 @@ def main() -> int:
         return 1
     facts = sim_node_page.Facts(
         "; ".join(written), fitted, load, os.getloadavg()[0], time.monotonic() - began,
-        QUICK_REPEATS if options.quick else REPEATS, RANKS,
+        QUICK_REPEATS if options.quick else REPEATS, RANKS, len(os.sched_getaffinity(0)),
     )  # fmt: skip
     page = sim_node_page.text(rows, facts)
     print(page)

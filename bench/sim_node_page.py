@@ -30,6 +30,7 @@ class Facts:
     took_s: float
     repeats: int
     ranks: int
+    processors: int
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def text(predicted: Sequence[Row], facts: Facts) -> str:
     lines = [
         "## Foretold and measured: one node, in memory and on its disk",
         "",
-        f"`make bench-sim-node RECORD=1`. {facts.ranks} ranks on 2 processors, both MPI libraries, files in memory",
+        f"`make bench-sim-node RECORD=1`. {facts.ranks} ranks on {facts.processors} processors, files in memory",
         "(`tmpfs`) and on a local ext4 (`disk`). A case is a kernel under one strategy of `ioweir tune`, or without a",
         "plan (`library`), written to `fsync` or read back, without opening and closing. The strategies take turns.",
         f"The lower quartile of {facts.repeats} runs counts, for other work on the machine only makes a run longer.",

@@ -20,7 +20,7 @@ ROWS = [
     row("b", "write", 2.0, 1.0, storage="disk"),
 ]
 FITTED = {"cases": 9, "held_out": {"median": 0.1, "p90": 0.2}, "figures": [{"name": "x", "determined": False}]}
-FACTS = Facts("written then", {"tmpfs, mpich": FITTED}, 1.0, 2.0, 3.0, 3, 4)
+FACTS = Facts("written then", {"tmpfs, mpich": FITTED}, 1.0, 2.0, 3.0, 3, 4, 2)
 
 
 def test_choices_are_by_writing_and_reading_together() -> None:

@@ -15,7 +15,6 @@ namespace codec = format::codec;
 
 namespace {
 
-constexpr int deepest = 16;  ///< no call is nested deeper
 constexpr std::uint8_t origin_tracer = 3;
 constexpr std::int64_t none = -1;
 
@@ -176,7 +175,7 @@ private:
         for (std::size_t row = 0; row < rows; ++row) {
             auto root = static_cast<std::int64_t>(row);
             std::int64_t above = table_.parent[row];
-            for (int level = 0; level < deepest && above >= 0; ++level) {
+            for (int level = 0; level < CallTable::deepest && above >= 0; ++level) {
                 root = above;
                 if (table_.mpi[row] < 0 && table_.layer[index(above)] == mpi_) table_.mpi[row] = above;
                 above = table_.parent[index(above)];
@@ -342,8 +341,6 @@ private:
                     std::max<std::int64_t>(codec::difference(table_.start[index(then)], table_.end[row]), 0);
         }
     }
-
-    static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
     const format::TraceFiles& files_;
     const CallQuestion& question_;

@@ -32,7 +32,11 @@ struct CallQuestion {
     std::vector<std::uint8_t> runtime_file;  ///< by file: made by the MPI runtime for itself; its calls are left out
 };
 
+/// Of a row, unit or file that is there, as columns have it.
+inline std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
 struct CallTable {
+    static constexpr int deepest = 16;  ///< no call is nested deeper
     template <typename T>
     using Column = std::vector<T, LargePages<T>>;
     using Numbers = Column<std::int64_t>;

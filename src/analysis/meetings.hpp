@@ -1,7 +1,8 @@
 // Who waits for whom in collective calls. The ranks' calls number k on a file are one call of all: a meeting. Whoever comes before the
 // last rank waits for it. Events come in order of their starts, so that the last to come is the last that is added.
 // Not every collective call waits: where a rank moved data before the last one came, or returned before, it was none.
-// What does not live here: calls that no file belongs to (barriers; findings/columns.py looks at those).
+// What does not live here: meetings call by call, with all calls in memory (call_table.hpp), calls that no file belongs to (barriers;
+// findings/columns.py looks at those).
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,6 @@ struct Interval {
     }
 };
 
-std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
-
 /// The end of a chosen call; of one with a chosen one right behind it, that one's beginning.
 std::int64_t until_of(const CallTable& table, Chosen chosen, std::size_t row) {
     const std::int64_t end = table.end[row];
@@ -29,6 +27,11 @@ std::int64_t until_of(const CallTable& table, Chosen chosen, std::size_t row) {
     if (chosen[after] == 0 || table.arrival_shift[after] != 0) return end;
     const std::int64_t pause = format::codec::difference(table.start[after], end);
     return pause > 0 && pause <= close_ns ? table.start[after] : end;
+}
+
+/// Of a call without what its meeting waited, all of the run being one stretch.
+auto own_interval(const CallTable& table) {
+    return [&](std::size_t row) { return Interval{0, table.arrival[row], table.end[row]}; };
 }
 
 /// `each(unit, intervals)` for every unit that has chosen calls, its intervals by phase and start. `interval_of(row)` makes them.
@@ -86,8 +89,7 @@ Price price(const CallTable& table, Chosen chosen, std::int64_t pause_ns) {
 
 std::vector<std::int64_t> busy_by_unit(const CallTable& table, Chosen chosen) {
     std::vector<std::int64_t> result(table.units, 0);
-    const auto interval_of = [&](std::size_t row) { return Interval{0, table.arrival[row], table.end[row]}; };
-    by_unit(table, chosen, interval_of, [&](std::size_t unit, const std::vector<Interval>& intervals) {
+    by_unit(table, chosen, own_interval(table), [&](std::size_t unit, const std::vector<Interval>& intervals) {
         Union busy;
         for (const Interval& one : intervals) busy.add(one.start, one.end);
         result[unit] = busy.length();
@@ -98,8 +100,7 @@ std::vector<std::int64_t> busy_by_unit(const CallTable& table, Chosen chosen) {
 std::int64_t span_of(const CallTable& table, Chosen chosen) {
     std::vector<Interval> all;
     std::vector<std::ptrdiff_t> edges{0};  // of the units' intervals in `all`
-    const auto interval_of = [&](std::size_t row) { return Interval{0, table.arrival[row], table.end[row]}; };
-    by_unit(table, chosen, interval_of, [&](std::size_t, const std::vector<Interval>& intervals) {
+    by_unit(table, chosen, own_interval(table), [&](std::size_t, const std::vector<Interval>& intervals) {
         all.insert(all.end(), intervals.begin(), intervals.end());
         edges.push_back(static_cast<std::ptrdiff_t>(all.size()));
     });

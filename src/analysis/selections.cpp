@@ -12,10 +12,6 @@ namespace codec = format::codec;
 
 namespace {
 
-constexpr int deepest = 16;  ///< no call is nested deeper
-
-std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
-
 template <typename Each>
 void for_each_row(Chosen chosen, Each&& each) {
     for (std::size_t row = 0; row < chosen.size(); ++row)
@@ -55,7 +51,7 @@ CallTable::Flags topmost(const CallTable& table, Chosen chosen) {
     CallTable::Flags result(chosen.begin(), chosen.end());
     for_each_row(chosen, [&](std::size_t row) {
         std::int64_t above = table.parent[row];
-        for (int level = 0; level < deepest && above >= 0; ++level) {
+        for (int level = 0; level < CallTable::deepest && above >= 0; ++level) {
             if (chosen[index(above)] != 0) {
                 result[row] = 0;
                 return;

@@ -13,46 +13,42 @@
 
 namespace ioweir {
 
-/// The array keeps `owner`, of which `values` is a part, alive.
+/// An array over `data` that keeps `held` alive.
+template <typename T, typename Held>
+nanobind::object array_over(T* data, std::size_t size, Held held) {
+    const nanobind::capsule capsule(new Held(std::move(held)), [](void* p) noexcept { delete static_cast<Held*>(p); });
+    const std::size_t shape[1] = {size};
+    return nanobind::cast(nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(data, 1, shape, capsule));
+}
+
+/// `values` is a part of `owner`.
 template <typename Owner, typename T, typename Allocator>
 nanobind::object column(const std::shared_ptr<Owner>& owner, const std::vector<T, Allocator>& values) {
-    auto* held = new std::shared_ptr<Owner>(owner);
-    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
-    const std::size_t shape[1] = {values.size()};
-    return nanobind::cast(
-        nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values.data(), 1, shape, capsule));
+    return array_over<const T>(values.data(), values.size(), owner);
 }
+
+static_assert(sizeof(bool) == 1, "flags of one byte are truth values to Python");
 
 /// The same of 0 and 1, as truth values.
 template <typename Owner, typename Allocator>
 nanobind::object flags_column(const std::shared_ptr<Owner>& owner, const std::vector<std::uint8_t, Allocator>& values) {
-    auto* held = new std::shared_ptr<Owner>(owner);
-    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<Owner>*>(p); });
-    const std::size_t shape[1] = {values.size()};
-    static_assert(sizeof(bool) == 1);
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, const bool, nanobind::ndim<1>>(
-        reinterpret_cast<const bool*>(values.data()), 1, shape, capsule));
+    return array_over<const bool>(reinterpret_cast<const bool*>(values.data()), values.size(), owner);
 }
 
-/// An array of its own.
+/// An array of its own. Moved, a vector's numbers stay where they are.
 template <typename T, typename Allocator>
 nanobind::object owned_column(std::vector<T, Allocator> values) {
-    using Held = std::vector<T, Allocator>;
-    auto* held = new Held(std::move(values));
-    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<Held*>(p); });
-    const std::size_t shape[1] = {held->size()};
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>(held->data(), 1, shape, capsule));
+    T* const data = values.data();
+    const std::size_t size = values.size();
+    return array_over<T>(data, size, std::move(values));
 }
 
 /// The same of 0 and 1, as truth values.
 template <typename Allocator>
 nanobind::object owned_flags(std::vector<std::uint8_t, Allocator> values) {
-    using Held = std::vector<std::uint8_t, Allocator>;
-    auto* held = new Held(std::move(values));
-    const nanobind::capsule capsule(held, [](void* p) noexcept { delete static_cast<Held*>(p); });
-    const std::size_t shape[1] = {held->size()};
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, bool, nanobind::ndim<1>>(
-        reinterpret_cast<bool*>(held->data()), 1, shape, capsule));
+    bool* const data = reinterpret_cast<bool*>(values.data());
+    const std::size_t size = values.size();
+    return array_over<bool>(data, size, std::move(values));
 }
 
 /// `visit(name, member)` for every column.

@@ -187,7 +187,7 @@ private:
     }
 
     struct UnderWay final : Actor {
-        UnderWay(Simulation& its)
+        explicit UnderWay(Simulation& its)
             : collective(its.events_, its.fabric_, its.clients_, its.processors_, its.file_locks_, its.machine_,
                          its.workload_.in_step) {}
         enum What : std::uint32_t { all_handed_over, all_over };

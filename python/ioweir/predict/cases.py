@@ -59,6 +59,11 @@ class ExtentCase:
     """Figures that are this case's: stripes, the size of its requests, whether a write waits for the device."""
 
     @property
+    def held_with(self) -> str:
+        """As the other cases of its group."""
+        return self.group
+
+    @property
     def bytes(self) -> int:
         """Moved."""
         return sum(length for call in self.calls for rank in call for _, length in rank)
@@ -88,8 +93,13 @@ class KernelCase:
     placed: Placed = field(default_factory=Placed)
     by_library: bool = False
     """Without a plan: `plan` is not used."""
-    held_with: str = ""
-    """What is left out of a fit together; "": a group."""
+    family: str = ""
+    """Of several groups that are held out together; "": the group is by itself."""
+
+    @property
+    def held_with(self) -> str:
+        """What is left out of a fit together."""
+        return self.family or self.group
 
     def simulated_s(self, figures: Mapping[str, float]) -> float:
         """Without opening."""
@@ -121,15 +131,28 @@ def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:
 def of_rows(rows: Sequence[Mapping[str, Any]]) -> list[KernelCase]:
     """The same of rows that are at hand; all runs of a kernel are left out of a fit together."""
     return [
-        replace(case, held_with=json.dumps([case.kernel, case.settings]))
+        replace(case, family=json.dumps([case.kernel, case.settings]))
         for number, row in enumerate(rows)
-        for case in _of_line(json.dumps(row), f"run {number}", ())
+        for case in _of_row(row, f"run {number}", ())
     ]
 
 
 def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCase]:
     try:
         row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _no_run(where, error) from error
+    return _of_row(row, where, slowdown)
+
+
+def _no_run(where: str, error: Exception) -> IoweirError:
+    return IoweirError(
+        f"{where}: not a run: {error}; give kernel, ranks, write_s or read_s, and settings, plan, targets", EXIT_USAGE
+    )
+
+
+def _of_row(row: Any, where: str, slowdown: Sequence[float]) -> list[KernelCase]:
+    try:
         kernel, settings, ranks = str(row["kernel"]), tuple(map(str, row.get("settings", []))), int(row["ranks"])
         by_library = row.get("library", False) is True
         plan = EVERYONE if by_library else str(row.get("plan", EVERYONE))
@@ -139,11 +162,8 @@ def _of_line(line: str, where: str, slowdown: Sequence[float]) -> list[KernelCas
         for number in (ranks, *targets):
             if not 0 <= number <= _MOST_NUMBER:
                 raise ValueError(f"{str(number)[:20]} ranks or targets")
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise IoweirError(
-            f"{where}: not a run: {error}; give kernel, ranks, write_s or read_s, and settings, plan, targets",
-            EXIT_USAGE,
-        ) from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise _no_run(where, error) from error
     group = json.dumps([kernel, settings, ranks, "library" if by_library else plan, targets, slow])
     # One simulation says whether it can be simulated, and how much it moves.
     run = called(

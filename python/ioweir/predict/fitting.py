@@ -37,7 +37,11 @@ class Case(Protocol):
 
     @property
     def group(self) -> str:
-        """Repetitions of the same have one name, and are held out together."""
+        """Repetitions of the same have one name."""
+
+    @property
+    def held_with(self) -> str:
+        """Cases of which this is the same are held out together: those of a group, and perhaps more."""
 
     @property
     def seconds(self) -> float:
@@ -222,19 +226,14 @@ def _held_out(
 ) -> list[float]:
     """Of each case measured over simulated, by a fit that did not see its group. Empty with a single group."""
     ratios = []
-    parts = folds([_held_with(case) for case in cases])
+    parts = folds([case.held_with for case in cases])
     if len(parts) < 2:
         return []
     for held in parts:
-        rest = [case for case in cases if _held_with(case) not in held]
+        rest = [case for case in cases if case.held_with not in held]
         logs = [float(value) for value in _solve(rest, free, base, start).x]
-        ratios += [_ratio(case, free, base, logs) for case in cases if _held_with(case) in held]
+        ratios += [_ratio(case, free, base, logs) for case in cases if case.held_with in held]
     return ratios
-
-
-def _held_with(case: Case) -> str:
-    """What is left out of a fit together."""
-    return getattr(case, "held_with", "") or case.group
 
 
 def _error(ratios: Sequence[float]) -> Error:

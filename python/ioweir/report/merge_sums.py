@@ -17,7 +17,7 @@ from ioweir.base.processes import workers
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.report import node_end
-from ioweir.trace import compressed, node_sums, reader
+from ioweir.trace import compressed, node_sums, reader, trace_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +120,7 @@ def _run_of(sources: Sequence[Path]) -> dict[str, Any]:
     for source in sources:
         with Folder.open(source) as folder:
             try:
-                content = loads_bounded(folder, RUN_FILE, reader.MOST_RUN_BYTES)
+                content = loads_bounded(folder, RUN_FILE, trace_files.MOST_RUN_BYTES)
             except (OSError, ValueError):
                 continue
         if isinstance(content, dict):

@@ -18,7 +18,7 @@ from ioweir.base.processes import workers
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.site import rows
 from ioweir.trace.compressed import node_files
-from ioweir.trace.reader import MOST_RUN_BYTES
+from ioweir.trace.trace_files import MOST_RUN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,8 +7,6 @@ processes count is attribute.py's, sums are sums.py's, what it all means is repo
 
 from __future__ import annotations
 
-import contextlib
-import stat
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ioweir.base import locate, spec_names
 from ioweir.base.compiled import compiled
-from ioweir.base.guarded_files import Folder, UnsafeFileError, loads_bounded
+from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import RUN_FILE
 from ioweir.errors import IoweirError
-from ioweir.trace import compressed, run_text
+from ioweir.trace import compressed, trace_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy as np
     import numpy.typing as npt
@@ -36,8 +34,6 @@ Frame: TypeAlias = tuple[int, int]
 
 NODE_FILES: Final = locate.NODE_FILES
 SUMS_FILE: Final = "sums.json"
-MOST_RUN_BYTES: Final = 64 << 20
-"""Of run.json, which holds the words of a command."""
 
 MPI_IO: Final = spec_names.MPI_IO
 POSIX: Final = spec_names.POSIX
@@ -464,10 +460,6 @@ def from_core(core: Any, functions: tuple[Function, ...], **more: Any) -> Trace:
     )
 
 
-_HEAD_BYTES: Final = 1 << 16
-"""Of a node's file that is not compressed: its head, behind which the chunks begin (src/format/node_file.cpp)."""
-
-
 def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool = False) -> Trace:
     """Read a trace directory. What is damaged is left out and listed.
 
@@ -482,7 +474,7 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
         )
     damage: list[str] = []
     with Folder.open(folder) as opened:
-        run = _read_run(opened, damage)
+        run = trace_files.read_run(opened, damage)
         names = opened.names()
         nodes = [name for name in compressed.node_files(names) if node in (None, name)]
         counted = None
@@ -504,10 +496,14 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
                 "Give the directory that `ioweir run` wrote (its -o DIR)"
             )
         core = compiled()
-        expected = [] if node is not None or (of_nodes and counted is not None) else _missing(run or {}, nodes)
+        expected = (
+            []
+            if node is not None or (of_nodes and counted is not None)
+            else trace_files.missing_nodes(run or {}, nodes)
+        )
         unreadable = [f"{folder / name}: is missing, and {RUN_FILE} lists it" for name in expected]
-        opened_nodes = _read_nodes(core, opened, nodes, unreadable, damage, _span(run or {}))
-        damage.extend(_cut_off(opened, nodes, unreadable))
+        opened_nodes = trace_files.read_nodes(core, opened, nodes, unreadable, damage, trace_files.span_of(run or {}))
+        damage.extend(trace_files.cut_off(opened, nodes, unreadable))
     if unreadable and not opened_nodes.hosts:
         raise IoweirError(f"the trace cannot be read: {'; '.join(unreadable)}")
     trace = from_core(
@@ -539,88 +535,3 @@ def _with_ranks(trace: Trace, counted: Counted) -> Trace:
     ]  # fmt: skip
     clocks = trace.clocks or (Clock(aligned=True),)
     return replace(trace, processes=(*trace.processes, *more), hosts=hosts, clocks=clocks)
-
-
-def _missing(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:
-    """The nodes' files that were there when the run ended, and are not any more."""
-    listed = run.get("nodes")
-    there = {compressed.plain_name(node) for node in nodes}
-    return [str(name) for name in listed if name not in there] if isinstance(listed, list) else []
-
-
-def _span(run: Mapping[str, Any]) -> tuple[int, int] | None:
-    """When the run began and ended, in nanoseconds since 1970; None when that is not known."""
-    begin, end = run.get("started"), run.get("ended")
-    if begin is None or end is None or begin > end:
-        return None
-    return int(begin * 1e9), int(end * 1e9)
-
-
-def _read_nodes(
-    core: Any, folder: Folder, names: Sequence[str], unreadable: list[str], damage: list[str],
-    span: tuple[int, int] | None,
-) -> Any:  # fmt: skip
-    """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
-    with contextlib.ExitStack() as memories:
-        nodes = []
-        for name in names:
-            try:
-                node = _opened_node(memories, folder, name, damage)
-                if node is not None:
-                    nodes.append(node)
-            except OSError as error:
-                unreadable.append(f"{folder.path / name}: {error.strerror}")
-        try:
-            return core.read_traces([file for file, _ in nodes], span, [shown for _, shown in nodes])
-        except ValueError:
-            readable: list[tuple[str, str]] = []
-            for node in nodes:
-                try:
-                    core.read_traces([node[0]], span, [node[1]])
-                    readable.append(node)
-                except ValueError as error:
-                    unreadable.append(str(error))  # names the file
-            return core.read_traces([file for file, _ in readable], span, [shown for _, shown in readable])
-
-
-def _opened_node(
-    memories: contextlib.ExitStack, folder: Folder, name: str, damage: list[str]
-) -> tuple[str, str] | None:
-    """Where the compiled reader finds a node's file, and what it is called in messages; None: it is there twice."""
-    path = str(folder.path / name)
-    if not name.endswith(locate.COMPRESSED_SUFFIX):
-        return path, path
-    memory = memories.enter_context(compressed.expanded(folder, name, damage))
-    if compressed.is_twice(folder, name, memory):
-        return None
-    return f"/proc/self/fd/{memory}", path
-
-
-def _cut_off(folder: Folder, names: Sequence[str], unreadable: Sequence[str]) -> Iterator[str]:
-    """Those of the files that were read, and end within their heads: to the compiled reader they hold no call."""
-    for name in names:
-        path = str(folder.path / name)
-        found = folder.status(name)
-        if name.endswith(locate.COMPRESSED_SUFFIX) or found is None or any(path in line for line in unreadable):
-            continue
-        if stat.S_ISREG(found.st_mode) and found.st_size < _HEAD_BYTES:
-            yield f"{path}: is cut off after {found.st_size:,} bytes, before the first call"
-
-
-def _read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:
-    try:
-        content = loads_bounded(folder, RUN_FILE, MOST_RUN_BYTES)
-    except FileNotFoundError:
-        return None
-    except UnsafeFileError as error:
-        damage.append(f"{RUN_FILE}: {error.strerror}")
-        return {}
-    except (OSError, ValueError) as error:
-        damage.append(f"{RUN_FILE}: {error}")
-        return {}
-    if not isinstance(content, dict):
-        damage.append(f"{RUN_FILE}: holds no JSON object")
-        return {}
-    run, problems = run_text.checked(content)
-    damage.extend(problems)
-    return run

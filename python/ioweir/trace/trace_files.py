@@ -1,0 +1,109 @@
+"""The files of a trace directory: run.json, and the nodes' files as the compiled reader takes them.
+
+What is damaged or missing is said and left out. What the trace holds is reader.py's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from typing import TYPE_CHECKING, Any, Final
+
+from ioweir.base import locate
+from ioweir.base.guarded_files import Folder, UnsafeFileError, loads_bounded
+from ioweir.base.locate import RUN_FILE
+from ioweir.trace import compressed, run_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MOST_RUN_BYTES: Final = 64 << 20
+"""Of run.json, which holds the words of a command."""
+_HEAD_BYTES: Final = 1 << 16
+"""Of a node's file that is not compressed: its head, behind which the chunks begin (src/format/node_file.cpp)."""
+
+
+def missing_nodes(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:
+    """The nodes' files that were there when the run ended, and are not any more."""
+    listed = run.get("nodes")
+    there = {compressed.plain_name(node) for node in nodes}
+    return [str(name) for name in listed if name not in there] if isinstance(listed, list) else []
+
+
+def span_of(run: Mapping[str, Any]) -> tuple[int, int] | None:
+    """When the run began and ended, in nanoseconds since 1970; None when that is not known."""
+    begin, end = run.get("started"), run.get("ended")
+    if begin is None or end is None or begin > end:
+        return None
+    return int(begin * 1e9), int(end * 1e9)
+
+
+def read_nodes(
+    core: Any, folder: Folder, names: Sequence[str], unreadable: list[str], damage: list[str],
+    span: tuple[int, int] | None,
+) -> Any:  # fmt: skip
+    """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
+    with contextlib.ExitStack() as memories:
+        nodes = []
+        for name in names:
+            try:
+                node = _opened_node(memories, folder, name, damage)
+                if node is not None:
+                    nodes.append(node)
+            except OSError as error:
+                unreadable.append(f"{folder.path / name}: {error.strerror}")
+        try:
+            return core.read_traces([file for file, _ in nodes], span, [shown for _, shown in nodes])
+        except ValueError:
+            readable: list[tuple[str, str]] = []
+            for node in nodes:
+                try:
+                    core.read_traces([node[0]], span, [node[1]])
+                    readable.append(node)
+                except ValueError as error:
+                    unreadable.append(str(error))  # names the file
+            return core.read_traces([file for file, _ in readable], span, [shown for _, shown in readable])
+
+
+def _opened_node(
+    memories: contextlib.ExitStack, folder: Folder, name: str, damage: list[str]
+) -> tuple[str, str] | None:
+    """Where the compiled reader finds a node's file, and what it is called in messages; None: it is there twice."""
+    path = str(folder.path / name)
+    if not name.endswith(locate.COMPRESSED_SUFFIX):
+        return path, path
+    memory = memories.enter_context(compressed.expanded(folder, name, damage))
+    if compressed.is_twice(folder, name, memory):
+        return None
+    return f"/proc/self/fd/{memory}", path
+
+
+def cut_off(folder: Folder, names: Sequence[str], unreadable: Sequence[str]) -> Iterator[str]:
+    """Those of the files that were read, and end within their heads: to the compiled reader they hold no call."""
+    for name in names:
+        path = str(folder.path / name)
+        found = folder.status(name)
+        if name.endswith(locate.COMPRESSED_SUFFIX) or found is None or any(path in line for line in unreadable):
+            continue
+        if stat.S_ISREG(found.st_mode) and found.st_size < _HEAD_BYTES:
+            yield f"{path}: is cut off after {found.st_size:,} bytes, before the first call"
+
+
+def read_run(folder: Folder, damage: list[str]) -> dict[str, Any] | None:
+    """What run.json says, as far as it can be understood; None: there is none."""
+    try:
+        content = loads_bounded(folder, RUN_FILE, MOST_RUN_BYTES)
+    except FileNotFoundError:
+        return None
+    except UnsafeFileError as error:
+        damage.append(f"{RUN_FILE}: {error.strerror}")
+        return {}
+    except (OSError, ValueError) as error:
+        damage.append(f"{RUN_FILE}: {error}")
+        return {}
+    if not isinstance(content, dict):
+        damage.append(f"{RUN_FILE}: holds no JSON object")
+        return {}
+    run, problems = run_text.checked(content)
+    damage.extend(problems)
+    return run

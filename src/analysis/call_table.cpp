@@ -1,13 +1,16 @@
 #include "analysis/call_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/gathered_calls.hpp"
 #include "analysis/near.hpp"
+#include "analysis/stretches.hpp"
 
 namespace ioweir::analysis {
 
@@ -15,30 +18,18 @@ namespace codec = format::codec;
 
 namespace {
 
-constexpr std::uint8_t origin_tracer = 3;
 constexpr std::int64_t none = -1;
-
-/// What a row is made of.
-struct Kept {
-    std::int64_t start, duration, offset, bytes;
-    std::uint32_t thread, sequence, parent, file, access;
-    std::uint16_t function;
-    std::uint8_t origin;
-    bool failed;
-};
-
-bool starts_before(const Kept& a, const Kept& b) { return a.start < b.start; }
 
 class Builder {
 public:
     Builder(const format::TraceFiles& files, const CallQuestion& question, const std::vector<FunctionKind>& kinds,
-            CallTable& table)
+            const Stretches& stretches, CallTable& table)
         : files_(files),
           question_(question),
           kinds_(kinds),
+          stretches_(stretches),
           table_(table),
-          mpi_(static_cast<std::int8_t>(Vocabulary::position(question.names.layers, question.mpi_layer))),
-          wait_(Vocabulary::position(question.names.layers, question.wait_layer)) {
+          mpi_(static_cast<std::int8_t>(Vocabulary::position(question.names.layers, question.mpi_layer))) {
         const auto number = [](const std::vector<std::string>& names, const std::string& name) {
             return static_cast<std::int8_t>(Vocabulary::position(names, name));
         };
@@ -52,7 +43,8 @@ public:
             table_.is_data[Vocabulary::position(question.names.ops, op)] = true;
     }
 
-    void build() {
+    /// False where the stretches have many more calls than there is room for: those of the last units are missing.
+    bool build() {
         std::vector<std::vector<std::uint32_t>> threads_of(question_.units);
         std::uint64_t events = 0;
         for (std::uint32_t thread = 0; thread < files_.threads().size(); ++thread) {
@@ -61,15 +53,27 @@ public:
             threads_of[static_cast<std::size_t>(unit)].push_back(thread);
             events += files_.threads()[thread].events;
         }
-        reserve(events);
-        for (std::size_t unit = 0; unit < threads_of.size(); ++unit) add_unit(unit, threads_of[unit]);
-        calls_ = {};
-        waits_ = {};
+        const std::uint64_t limit = stretches_.whole() ? 0 : question_.most + question_.most / 2;
+        reserve(limit == 0 ? events : std::min(events, limit));
+        bool complete = true;
+        {
+            GatheredCalls gathered(files_, question_, kinds_, stretches_, limit);
+            for (std::size_t unit = 0; unit < threads_of.size(); ++unit) {
+                gathered.gather(threads_of[unit]);
+                add_unit(unit, gathered);
+            }
+            complete = !gathered.left_out();
+            table_.stretches = stretches_.size();
+            if (gathered.gathered_ns() > 0)
+                table_.whole_over_rows = std::max(
+                    static_cast<double>(gathered.all_ns()) / static_cast<double>(gathered.gathered_ns()), 1.0);
+        }
         find_ancestors();
         extend_requests();
         find_following();
         find_meetings();
         find_arrivals();
+        return complete;
     }
 
 private:
@@ -87,43 +91,19 @@ private:
     }
 
     /// The rows of a unit, with the calls right around them.
-    void add_unit(std::size_t unit, const std::vector<std::uint32_t>& threads) {
-        calls_.clear();
-        waits_.clear();
-        std::uint64_t events = 0;
-        for (const std::uint32_t thread : threads) events += files_.threads()[thread].events;
-        calls_.reserve(events);
-        for (const std::uint32_t thread : threads) {
-            format::ThreadCursor cursor = files_.cursor(thread);
-            for (format::Event event; cursor.next(event);) take(event);
-        }
-        // Of equal starts the order is that of the trace, in which calls stand by their ends.
-        sort_nearly(waits_, starts_before);
-        for (const Kept& wait : waits_) {
+    void add_unit(std::size_t unit, const GatheredCalls& gathered) {
+        for (const GatheredCall& wait : gathered.waits()) {
             table_.waits.unit.push_back(static_cast<std::int64_t>(unit));
             table_.waits.function.push_back(wait.function);
             table_.waits.start.push_back(wait.start);
             table_.waits.end.push_back(codec::sum(wait.start, wait.duration));
         }
-        sort_nearly(calls_, starts_before);
         const std::size_t base = table_.size();
-        for (const Kept& call : calls_) add_row(unit, call);
-        find_parents(base);
+        for (const GatheredCall& call : gathered.calls()) add_row(unit, call);
+        find_parents(base, gathered.calls());
     }
 
-    void take(const format::Event& event) {
-        const FunctionKind& kind = kinds_[event.function];
-        const std::uint32_t file = question_.file_of_path[event.path];
-        const bool waits = kind.layer == wait_;
-        if (question_.runtime_file[file] != 0 || event.origin == origin_tracer || kind.late) return;
-        if (waits && event.parent != 0) return;
-        (waits ? waits_ : calls_)
-            .push_back(Kept{event.start_ns, std::max<std::int64_t>(event.duration_ns, 0), event.offset, event.bytes,
-                            event.thread, event.sequence, event.parent, file, event.access, event.function,
-                            event.origin, event.failed});
-    }
-
-    void add_row(std::size_t unit, const Kept& call) {
+    void add_row(std::size_t unit, const GatheredCall& call) {
         const FunctionKind& kind = kinds_[call.function];
         table_.unit.push_back(static_cast<std::int64_t>(unit));
         table_.file.push_back(call.file);
@@ -142,6 +122,7 @@ private:
         table_.failed.push_back(call.failed ? 1 : 0);
         thread_of_row_.push_back(call.thread);
         sequence_of_row_.push_back(call.sequence);
+        if (!stretches_.whole()) collective_number_.push_back(call.collective_number);
     }
 
     static std::uint64_t key_of(std::uint32_t thread, std::uint32_t sequence) {
@@ -149,18 +130,18 @@ private:
     }
 
     /// Of the unit's rows, which begin with `base`.
-    void find_parents(std::size_t base) {
-        CallTable::Column<std::pair<std::uint64_t, std::size_t>> by_entry(calls_.size());
-        for (std::size_t at = 0; at < calls_.size(); ++at)
-            by_entry[at] = {key_of(calls_[at].thread, calls_[at].sequence), at};
+    void find_parents(std::size_t base, const GatheredCalls::Calls& calls) {
+        CallTable::Column<std::pair<std::uint64_t, std::size_t>> by_entry(calls.size());
+        for (std::size_t at = 0; at < calls.size(); ++at)
+            by_entry[at] = {key_of(calls[at].thread, calls[at].sequence), at};
         sort_nearly(by_entry, std::less<>());
-        CallTable::Column<std::uint64_t> keys(calls_.size());
+        CallTable::Column<std::uint64_t> keys(calls.size());
         std::transform(by_entry.begin(), by_entry.end(), keys.begin(), [](const auto& entry) { return entry.first; });
         table_.parent.resize(table_.size(), none);
         for (std::size_t place = 0; place < keys.size(); ++place) {
             const std::size_t at = by_entry[place].second;
-            if (calls_[at].parent == 0) continue;
-            const std::uint64_t wanted = key_of(calls_[at].thread, calls_[at].parent);
+            if (calls[at].parent == 0) continue;
+            const std::uint64_t wanted = key_of(calls[at].thread, calls[at].parent);
             const std::size_t found = first_not_below(keys, place, wanted);
             if (found == keys.size() || keys[found] != wanted || by_entry[found].second == at) continue;
             table_.parent[base + at] = static_cast<std::int64_t>(base + by_entry[found].second);
@@ -237,7 +218,8 @@ private:
                 table_.mpi[row] < 0)
                 calls.push_back(row);
         if (calls.empty()) return;
-        const std::vector<std::int64_t> number = number_meetings(calls);
+        const std::vector<std::int64_t> number =
+            stretches_.whole() ? number_meetings(calls) : number_meetings_of_stretches(calls);
         std::vector<Meeting> meetings(static_cast<std::size_t>(*std::max_element(number.begin(), number.end())) + 1);
         for (std::size_t at = 0; at < calls.size(); ++at) come(meetings[index(number[at])], calls[at]);
         find_ahead(calls, number, meetings);
@@ -274,6 +256,23 @@ private:
         }
         std::exclusive_scan(most.begin(), most.end(), most.begin(), std::int64_t{0});
         for (std::size_t at = 0; at < calls.size(); ++at) number[at] += most[index(table_.file[calls[at]])];
+        return number;
+    }
+
+    /// The same where calls of the unit on the file are missing: those that have one number are one meeting.
+    [[nodiscard]] std::vector<std::int64_t> number_meetings_of_stretches(const std::vector<std::size_t>& calls) const {
+        using Key = std::pair<std::int64_t, std::int64_t>;
+        std::vector<Key> keys;
+        for (const std::size_t row : calls) keys.emplace_back(table_.file[row], collective_number_[row]);
+        std::vector<Key> meetings = keys;
+        std::sort(meetings.begin(), meetings.end());
+        meetings.erase(std::unique(meetings.begin(), meetings.end()), meetings.end());
+        std::vector<std::int64_t> number;
+        std::size_t near = 0;
+        for (const Key& key : keys) {
+            near = first_not_below(meetings, near, key);
+            number.push_back(static_cast<std::int64_t>(near));
+        }
         return number;
     }
 
@@ -345,11 +344,10 @@ private:
     const format::TraceFiles& files_;
     const CallQuestion& question_;
     const std::vector<FunctionKind>& kinds_;
+    const Stretches& stretches_;
     CallTable& table_;
     std::int8_t mpi_;
-    std::size_t wait_;
-    CallTable::Column<Kept> calls_;  ///< of the unit at hand
-    CallTable::Column<Kept> waits_;
+    CallTable::Numbers collective_number_;  ///< by row; empty where all calls are rows
     CallTable::Column<std::uint32_t> thread_of_row_;
     CallTable::Column<std::uint32_t> sequence_of_row_;
 };
@@ -359,9 +357,25 @@ private:
 Result<CallTable> read_calls(const format::TraceFiles& files, const CallQuestion& question) {
     const auto kinds = question.names.kinds();
     if (!kinds) return kinds.error();
-    CallTable table;
-    Builder(files, question, kinds.value(), table).build();
-    return table;
+    if (question.most == 0 || files.event_count() <= question.most) {
+        CallTable table;
+        Builder(files, question, kinds.value(), Stretches{}, table).build();
+        return table;
+    }
+    const std::vector<std::int64_t> starts = sampled_starts(files, question.unit_of_process);
+    const double part = static_cast<double>(question.most) / static_cast<double>(files.event_count());
+    // In each stretch a thread has calls enough for what lies between them to be seen.
+    constexpr std::uint64_t calls_of_thread = 1000, fewest = 8, most = 64;
+    const std::uint64_t threads = std::max<std::uint64_t>(files.threads().size(), 1);
+    const auto count =
+        static_cast<std::size_t>(std::clamp(question.most / (threads * calls_of_thread), fewest, most));
+    // Calls inside of those that begin in a stretch may be many more than expected.
+    for (int halvings = 0;; ++halvings) {
+        constexpr int enough = 6;
+        const Stretches stretches(starts, std::ldexp(part, -halvings), count);
+        CallTable table;
+        if (Builder(files, question, kinds.value(), stretches, table).build() || halvings == enough) return table;
+    }
 }
 
 }  // namespace ioweir::analysis

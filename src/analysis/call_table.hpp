@@ -30,6 +30,8 @@ struct CallQuestion {
         1;  ///< how many units take part in a call of all; more than `units` where some left no trace
     std::vector<std::uint32_t> file_of_path;
     std::vector<std::uint8_t> runtime_file;  ///< by file: made by the MPI runtime for itself; its calls are left out
+    /// Calls that the table has room for: of more, those in stretches of the run (gathered_calls.hpp); 0: room for all.
+    std::uint64_t most = 0;
 };
 
 /// Of a row, unit or file that is there, as columns have it.
@@ -80,6 +82,11 @@ struct CallTable {
         Numbers unit, before, arrival, file, ranks;
     } late;
 
+    /// Stretches of the run in which the calls lie; 0: they are all calls of the run.
+    std::size_t stretches = 0;
+    /// Nanoseconds in outermost calls of the whole run, over those in calls of the table: at least 1.
+    double whole_over_rows = 1;
+
     std::size_t units = 1;
     std::size_t files = 1;
     std::int8_t posix = 0;      ///< a layer
@@ -89,7 +96,7 @@ struct CallTable {
     [[nodiscard]] std::size_t size() const { return unit.size(); }
 };
 
-/// Takes 150 bytes a call. An Error where the functions' layers or operations have no names in the question.
+/// Takes 150 bytes a call, and 64 while it is made of calls of the unit that has most. An Error where the functions' layers or operations have no names in the question.
 Result<CallTable> read_calls(const format::TraceFiles& files, const CallQuestion& question);
 
 }  // namespace ioweir::analysis

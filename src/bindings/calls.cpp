@@ -98,6 +98,9 @@ public:
         return out;
     }
 
+    [[nodiscard]] std::size_t stretches() const { return table_->stretches; }
+    [[nodiscard]] double whole_over_rows() const { return table_->whole_over_rows; }
+
     [[nodiscard]] nb::tuple price(const Mask& mask, std::int64_t pause_ns) const {
         analysis::Price found = analysis::price(*table_, chosen(mask), pause_ns);
         return nb::make_tuple(found.ns, owned_column(std::move(found.by_unit_s)));
@@ -172,7 +175,7 @@ void bind_calls(nb::module_& m) {
                std::string mpi_layer, std::string posix_layer, std::string wait_layer,
                std::vector<std::string> data_ops, std::string open_op, std::string seek_op,
                std::vector<std::int32_t> unit_of_process, std::size_t units, std::size_t unit_count,
-               std::vector<std::uint32_t> file_of_path, const std::vector<bool>& runtime_file) {
+               std::vector<std::uint32_t> file_of_path, const std::vector<bool>& runtime_file, std::uint64_t most) {
                 new (self) PyCalls(trace, analysis::CallQuestion{{std::move(layers), std::move(ops)},
                                                                  std::move(mpi_layer),
                                                                  std::move(posix_layer),
@@ -184,15 +187,20 @@ void bind_calls(nb::module_& m) {
                                                                  units,
                                                                  unit_count,
                                                                  std::move(file_of_path),
-                                                                 {runtime_file.begin(), runtime_file.end()}});
+                                                                 {runtime_file.begin(), runtime_file.end()},
+                                                                 most});
             },
             nb::arg("trace"), nb::kw_only(), nb::arg("layers"), nb::arg("ops"), nb::arg("mpi_layer"),
             nb::arg("posix_layer"), nb::arg("wait_layer"), nb::arg("data_ops"), nb::arg("open_op"), nb::arg("seek_op"),
             nb::arg("unit_of_process"), nb::arg("units"), nb::arg("unit_count"), nb::arg("file_of_path"),
-            nb::arg("runtime_file"))
+            nb::arg("runtime_file"), nb::arg("most") = 0)
         .def_prop_ro("columns", &PyCalls::columns, "A dict of columns, one entry a call.")
         .def_prop_ro("waits", &PyCalls::waits, "The same of long calls of MPI outside of I/O.")
         .def_prop_ro("late", &PyCalls::late, "The same of collective calls in which units waited for the last one.")
+        .def_prop_ro("stretches", &PyCalls::stretches,
+                     "In how many stretches of the run the calls lie; 0: they are all calls of the run.")
+        .def_prop_ro("whole_over_rows", &PyCalls::whole_over_rows,
+                     "Time in outermost calls of the run over that in those of the stretches.")
         .def("price", &PyCalls::price, nb::arg("mask"), nb::arg("pause_ns") = 0,
              "Nanoseconds of the chosen calls on the critical path, and seconds of it by the unit that spent them.")
         .def("busy_by_unit", &PyCalls::busy_by_unit, nb::arg("mask"), "Nanoseconds that each unit spent in them.")

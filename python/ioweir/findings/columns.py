@@ -9,6 +9,10 @@ no price; what is waited for then, staging.py tells. Turns which ranks take by m
 (serialised_writes.py looks for them). An asynchronous request inside of an MPI-IO call lasts until that call, or the
 program's next one, was told of its end.
 
+A run of more than MOST_EVENTS events is looked at in stretches of it, some MOST_IN_STRETCHES events with all ranks:
+the columns are those of a run that consists of these alone, and `wall_s` is shortened as much as the time in I/O is.
+What is found then is of the whole run once its seconds are multiplied by `whole_over_rows`.
+
 The columns are made, and prices worked out, by the compiled module (src/analysis/call_table.hpp, prices.hpp).
 """
 
@@ -42,6 +46,9 @@ else:
 _ENGINE: Final = 2
 """Origin of calls that ioweir makes to carry out a plan."""
 _MOST: Final = 1 << 62
+MOST_EVENTS: Final = 10_000_000
+"""Columns of more, and what rules make of them, would take over 4 GB."""
+MOST_IN_STRETCHES: Final = 8_000_000
 LARGE: Final = 1 << 20
 """Calls of so many bytes show what the storage can do."""
 
@@ -81,11 +88,13 @@ class Late:
 
 
 class Columns:
-    """The counted calls of a run, ordered by unit (rank) and start. Waiting in MPI is apart: `waits`."""
+    """The counted calls of a run, ordered by unit (rank) and start. Waiting in MPI is apart: `waits`.
 
-    def __init__(self, trace: Trace, wall_s: float, recorded: Sequence[str]) -> None:
+    `most`: of a run with more events stretches are looked at, with about so many; None: see MOST_EVENTS.
+    """
+
+    def __init__(self, trace: Trace, wall_s: float, recorded: Sequence[str], most: int | None = None) -> None:
         self.trace = trace
-        self.wall_s = wall_s
         self.recorded = tuple(recorded)
         self.who = attribute.attribute_processes(trace.processes)
         self.units = max(len(self.who.unit_names), 1)
@@ -109,7 +118,13 @@ class Columns:
             unit_count=self.unit_count,
             file_of_path=file_of_path,
             runtime_file=[is_runtime_file(name) for name in self.files],
+            most=most if most is not None else MOST_IN_STRETCHES if trace.event_count > MOST_EVENTS else 0,
         )
+        self.stretches: int = self._calls.stretches
+        """In how many stretches of the run the calls lie; 0: they are all calls of the run."""
+        self.whole_over_rows: float = self._calls.whole_over_rows
+        """Time in outermost calls of the run over that in those of the stretches."""
+        self.wall_s = wall_s / self.whole_over_rows
         columns = self._calls.columns
         self.unit: Numbers = columns["unit"]
         self.file: Numbers = columns["file"]

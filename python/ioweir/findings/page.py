@@ -40,8 +40,12 @@ Never more than the run.
 
 Waiting in MPI outside of I/O is in traces where it lasts longer than 10 us. It is part of the seconds where the trace
 shows that it is waiting for I/O: for the rank that does all of it, and for a turn. What a late rank costs the others is
-seen in collective MPI-IO calls only. Traces of more than 20 million events are
-not looked into.
+seen in collective MPI-IO calls only.
+
+Of a run with more than 10 million events, up to 64 stretches are looked at, which have 8 million of them. The
+stretches are spread evenly over the events: a burst that has a tenth of the events has a tenth of the stretches. Each
+has the calls of all ranks, and each outermost call with all that it made. Counts and bytes are then those of the
+stretches. Seconds are multiplied by how much more time the run spent in calls. `unseen` says how much was looked at.
 
 ## How the gain is derived
 

@@ -13,7 +13,7 @@ from ioweir.base.runs import RUNS_DIFFER
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX
 from ioweir.findings import spared
 from ioweir.findings.columns import Columns
-from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Remedy
+from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain, Remedy
 from ioweir.findings.rules.common import pattern
 from ioweir.findings.table import RULES
 
@@ -31,8 +31,6 @@ that it shows without statistics. 2 %: the least by which repeated production ru
 does not prove to be lost (gain from 0 seconds) is medium at most."""
 SAME: Final = 0.5
 """Findings of which one has half of its seconds in common with another explain the same."""
-MOST_EVENTS: Final = 20_000_000
-"""Columns of more would take over 4 GB."""
 
 
 def find(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
@@ -68,24 +66,49 @@ def _of_log(trace: Trace, log: Counted, wall_s: float) -> Findings:
 
 
 def _of_events(trace: Trace, wall_s: float, recorded: Sequence[str]) -> Findings:
-    if trace.event_count > MOST_EVENTS:
-        return Findings(
-            [], 0.0, wall_s, [f"traces of more than {MOST_EVENTS:,} events are not looked into for findings"]
-        )
     run = Columns(trace, wall_s, recorded)
     unseen = [
         f"{rule.code}: calls of {', '.join(lacking)} were not recorded"
         for rule in RULES
         if (lacking := _lacking(rule, run))
     ]
+    if run.stretches:
+        unseen.append(_outside(run))
     if not len(run) or wall_s <= 0:
         return Findings([], 0.0, wall_s, unseen)
     rules = [rule for rule in RULES if not _lacking(rule, run) and (run.who.has_ranks or not rule.of_ranks)]
     found = [(rule, one) for rule in rules for one in rule.find(run) if one.calls.any()]
     merged = _merge(run, found)
     merged.sort(key=lambda finding: -finding.seconds)
+    if run.stretches:
+        merged = [_of_whole_run(run, one, wall_s) for one in merged]
     unit = "rank" if run.who.has_ranks else "process"
-    return Findings(merged, run.seconds(run.outermost), wall_s, unseen, unit)
+    io_s = min(run.seconds(run.outermost) * run.whole_over_rows, wall_s)
+    return Findings(merged, io_s, wall_s, unseen, unit)
+
+
+def _outside(run: Columns) -> str:
+    return (
+        f"calls outside of {run.stretches} stretches of the run, which have {len(run):,} calls of its "
+        f"{run.trace.event_count:,} events and are spread evenly over these. Counts and bytes are of the stretches, "
+        f"seconds of the run (those of the stretches times {run.whole_over_rows:.3g})"
+    )
+
+
+def _of_whole_run(run: Columns, one: Finding, wall_s: float) -> Finding:
+    """What was found in stretches of a run, with the seconds of all of it."""
+
+    def scaled(gain: Gain) -> Gain:
+        times = run.whole_over_rows
+        return replace(gain, low=gain.low * times, high=gain.high * times, may_cost=gain.may_cost * times)
+
+    return replace(
+        one,
+        seconds=min(one.seconds * run.whole_over_rows, wall_s),
+        gain=scaled(one.gain),
+        remedies=[replace(each, saves=each.saves and scaled(each.saves)) for each in one.remedies],
+        unseen=[*one.unseen, f"{one.code}: {_outside(run)}"],
+    )
 
 
 def _lacking(rule: Rule, run: Columns) -> list[str]:

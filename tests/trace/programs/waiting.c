@@ -1,5 +1,5 @@
 /* Waiting in MPI outside of I/O: waiting FILE. Rank 0 is late three times: at a barrier, with a message, with a message that rank 1
-   has asked for before. In between, many calls that nobody waits in. PROFILING: through PMPI_X, as a tool would. */
+   has asked for before. It begins to be late with a message when rank 1 says that it is about to wait. In between, many calls that nobody waits in. PROFILING: through PMPI_X, as a tool would. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,14 +21,17 @@ int main(int argc, char** argv) {
     X(Barrier)(MPI_COMM_WORLD);
     for (int i = 0; i < SHORT_CALLS; ++i) X(Allreduce)(&number, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
     if (rank == 0) {
-        usleep(LATE_US);
-        X(Send)(&number, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
-        usleep(LATE_US);
-        X(Send)(&number, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+        for (int tag = 7; tag <= 8; ++tag) {
+            MPI_Recv(&number, 1, MPI_INT, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            usleep(LATE_US);
+            X(Send)(&number, 1, MPI_INT, 1, tag, MPI_COMM_WORLD);
+        }
     } else {
         MPI_Request request;
+        MPI_Send(&sum, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
         X(Recv)(&number, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Irecv(&number, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, &request);
+        MPI_Send(&sum, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
         X(Wait)(&request, MPI_STATUS_IGNORE);
     }
     /* What waits inside of a collective MPI-IO call is that call's. */

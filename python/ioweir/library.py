@@ -134,7 +134,6 @@ class Run:
         import numpy as np  # noqa: PLC0415
 
         from ioweir.trace import attribute  # noqa: PLC0415
-        from ioweir.trace.paths import files_of  # noqa: PLC0415
         from ioweir.trace.reader import FLAG_FAILED, LAYERS, OPS  # noqa: PLC0415
 
         trace, events = self.trace, self.trace.events
@@ -145,7 +144,7 @@ class Run:
         )
         number_of = {host: at for at, host in enumerate(trace.hosts)}
         hosts = np.array([number_of[process.host] for process in trace.processes] or [0], np.int32)
-        files, number = files_of(trace.paths, str(trace.run.get("cwd", "")))
+        files, number = trace.files
         most = max((function.id for function in trace.functions), default=0) + 1
         layer, op = np.zeros(most, np.int8), np.zeros(most, np.int8)
         names = [""] * most

@@ -28,7 +28,6 @@ from ioweir.base.compiled import compiled
 from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
 from ioweir.findings.intervals import covered, numbered
 from ioweir.trace import attribute
-from ioweir.trace.paths import files_of
 from ioweir.trace.reader import OPENED_TO_SYNC, Trace
 from ioweir.trace.runtime_files import is_runtime_file
 
@@ -102,7 +101,7 @@ class Columns:
         self.names = [""] * (max((function.id for function in trace.functions), default=0) + 1)
         for function in trace.functions:
             self.names[function.id] = function.name
-        self.files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+        self.files, file_of_path = trace.files
         self._calls = compiled().Calls(
             trace.core,
             layers=list(LAYERS),
@@ -120,9 +119,9 @@ class Columns:
             runtime_file=[is_runtime_file(name) for name in self.files],
             most=most if most is not None else MOST_IN_STRETCHES if trace.event_count > MOST_EVENTS else 0,
         )
-        self.stretches: int = self._calls.stretches
+        self.stretches = int(self._calls.stretches)
         """In how many stretches of the run the calls lie; 0: they are all calls of the run."""
-        self.whole_over_rows: float = self._calls.whole_over_rows
+        self.whole_over_rows = float(self._calls.whole_over_rows)
         """Time in outermost calls of the run over that in those of the stretches."""
         self.wall_s = wall_s / self.whole_over_rows
         columns = self._calls.columns

@@ -12,7 +12,6 @@ import numpy as np
 
 from ioweir.base.spec_names import IO_LAYERS
 from ioweir.trace import attribute
-from ioweir.trace.paths import files_of
 from ioweir.trace.reader import DATA_OPS, FLAG_FAILED, LAYERS, POSIX, STDIO, Events, Trace
 from ioweir.trace.runtime_files import is_runtime_file
 
@@ -74,7 +73,7 @@ class Run:
         self.trace = trace
         self.columns = columns
         self.who = attribute.attribute_processes(trace.processes)
-        names, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+        names, file_of_path = trace.files
         self.files = names
         self._file_of_path = np.array(file_of_path, dtype=np.int64)
         self._runtime = np.array([is_runtime_file(name) for name in names])

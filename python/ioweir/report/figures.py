@@ -17,7 +17,6 @@ from ioweir.base.units import seconds
 from ioweir.report import completeness, first_lines, lacking, model, steps
 from ioweir.report.run_findings import wall_from
 from ioweir.trace import attribute
-from ioweir.trace.paths import files_of
 from ioweir.trace.reader import Trace
 from ioweir.trace.runtime_files import is_runtime_file
 from ioweir.trace.sums import Amount, Row, Rows, Summation, Sums, Waited, layer_and_op, least_bytes, slot_of
@@ -156,7 +155,7 @@ def _simulated(trace: Trace) -> model.Simulated | None:
 def _steps(trace: Trace, run: _Run) -> list[model.Step]:
     if trace.counted is not None:
         return []
-    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+    files, file_of_path = trace.files
     runtime = [is_runtime_file(name) for name in files]
 
     def io_of(who: attribute.Attribution, sums: Sums, wall_s: float) -> model.Io:
@@ -170,7 +169,7 @@ def _sums(trace: Trace, who: attribute.Attribution, progress: IO[str] | None) ->
     if trace.counted is not None:
         sums = trace.counted.sums(who.unit_names, len(LAYERS) * len(OPS), wall_from(trace, lambda: None))
         return trace.counted.files, sums
-    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+    files, file_of_path = trace.files
     runtime = [is_runtime_file(name) for name in files]
     summation = Summation(trace, who, file_of_path, runtime, verified=lacking.was_verified(trace))
     return files, watched(summation.run, summation, summation.events, "adding up the trace's events", progress)

@@ -19,7 +19,6 @@ from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.report import first_lines, lacking, timeline_picture
 from ioweir.report.figures import build
 from ioweir.trace import attribute
-from ioweir.trace.paths import files_of
 from ioweir.trace.reader import FLAG_FAILED, load
 from ioweir.trace.runtime_files import is_runtime_file
 
@@ -163,7 +162,7 @@ class _Selection:
         self._unit = np.array(list(who.units) or [-1])
         self._unit_names = who.unit_names
         self.noun = "rank" if who.has_ranks else "process"
-        files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+        files, file_of_path = trace.files
         runtime = np.array([is_runtime_file(name) for name in files])
         wanted = np.zeros(max((f.id for f in trace.functions), default=0) + 1, dtype=bool)
         moves = np.zeros_like(wanted)

@@ -19,7 +19,6 @@ from ioweir.base.spec_names import DATA_OPS, LAYERS, OPS
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.trace import attribute
-from ioweir.trace.paths import files_of
 from ioweir.trace.reader import BATCH_EVENTS, Events, Trace, read
 from ioweir.trace.runtime_files import is_runtime_file
 
@@ -121,7 +120,7 @@ class Merger:
         self.done = 0
         self._stopped = False
         who = attribute.attribute_processes(trace.processes)
-        self.names, indices = files_of(trace.paths, str(trace.run.get("cwd", "")))
+        self.names, indices = trace.files
         self._file_of_path = np.array(indices or [0], dtype=np.uint32)
         self._rank = np.array(
             [who.unit_names[unit] if who.has_ranks and unit >= 0 else -1 for unit in who.units] or [-1], dtype=np.int32

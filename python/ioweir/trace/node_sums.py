@@ -17,7 +17,6 @@ from ioweir.base.spec_names import LAYERS, OPS
 from ioweir.errors import IoweirError
 from ioweir.trace import attribute, compressed
 from ioweir.trace.counted import SHARED, Counted, Counts
-from ioweir.trace.paths import files_of
 from ioweir.trace.runtime_files import is_runtime_file
 from ioweir.trace.sums import Summation
 
@@ -76,7 +75,7 @@ def of_trace(trace: Trace, layers: Sequence[str], partial: Sequence[str]) -> Nod
     who = attribute.attribute_processes(trace.processes)
     if not who.has_ranks:
         raise IoweirError("there is no MPI rank: sums are by rank, and a report of so little needs none")
-    files, file_of_path = files_of(trace.paths, str(trace.run.get("cwd", "")))
+    files, file_of_path = trace.files
     runtime = [is_runtime_file(name) for name in files]
     verified = bool(trace.run.get("verify", False))
     cells = Summation(trace, who, file_of_path, runtime, verified=verified, cells=True).cells()

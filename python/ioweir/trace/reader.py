@@ -18,6 +18,7 @@ from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import RUN_FILE
 from ioweir.errors import IoweirError
 from ioweir.trace import compressed, trace_files
+from ioweir.trace.paths import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -350,6 +351,11 @@ class Trace:
     directory: str = ""
     counted: Counted | None = None
     """Sums of calls, of which there are no events or only some: of imported logs."""
+
+    @cached_property
+    def files(self) -> tuple[list[str], list[int]]:
+        """The files' names, and of each of `paths` the file that it names: not to be changed."""
+        return files_of(self.paths, str(self.run.get("cwd", "")))
 
     @property
     def event_count(self) -> int:

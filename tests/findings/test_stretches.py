@@ -1,4 +1,4 @@
-"""Runs with more events than columns have room for are looked at in stretches: compared with the same runs as a whole."""
+"""Runs with more events than columns have room for are looked at in stretches: compared with whole runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = 400
 
 
 def checkpoints(seed: int, *, skew: float = 0.0) -> Trace:
-    """Steps of a second: a collective write with pwrites inside, to which rank 1 comes 0.3 s late, and reads of its own.
+    """Steps of a second: a collective write with pwrites inside, to which rank 1 comes 0.3 s late, and reads.
 
     `skew`: a rank that waits for nobody may be so many seconds away from the others. Each call's offset tells its step.
     """
@@ -48,7 +48,7 @@ def checkpoints(seed: int, *, skew: float = 0.0) -> Trace:
 
 
 def trees(run: Columns) -> dict[tuple[int, ...], Counter[tuple[int, ...]]]:
-    """Of each outermost call, by rank, step, function and duration, the calls in it, by how long after it they began."""
+    """Of each outermost call, by rank, step, function and duration, the calls in it, and when in it they began."""
     result: dict[tuple[int, ...], Counter[tuple[int, ...]]] = defaultdict(Counter)
     for row in range(len(run)):
         root = int(run.root[row])
@@ -92,7 +92,7 @@ def test_stretches_follow_each_other_as_if_there_were_nothing_between_them() -> 
 
     def pauses(run: Columns) -> list[int]:
         rows = np.flatnonzero(run.following >= 0)
-        return (run.start[run.following[rows]] - run.end[rows]).tolist()
+        return [int(pause) for pause in run.start[run.following[rows]] - run.end[rows]]
 
     assert max(pauses(some)) <= 2 * max(pauses(whole))
     assert (some.end.max() - some.start.min()) / 1e9 == pytest.approx(410 / some.whole_over_rows, rel=0.1)
@@ -108,7 +108,7 @@ def test_what_is_found_in_stretches_costs_what_it_does_in_the_whole_run(monkeypa
     monkeypatch.setattr(columns, "MOST_IN_STRETCHES", 2000)
     found = ranking.find(trace, 410.0, LAYERS)
     some = {one.code: one for one in found.findings}
-    assert list(some)[0] == list(whole)[0]
+    assert found.findings[0].code == next(iter(whole))
     assert set(some) == set(whole)
     for code, one in some.items():
         assert one.seconds == pytest.approx(whole[code].seconds, rel=0.15), code

@@ -105,10 +105,10 @@ def test_ways_are_those_of_tune_and_none() -> None:
 
 
 def test_what_lies_in_memory_is_known_by_its_file_system(tmp_path: Path) -> None:
-    assert node.kind_at(Path("/proc")) == "proc"
+    assert node.mount_at(Path("/proc")).kind == "proc"
     if Path("/dev/shm").is_dir():
-        assert node.kind_at(Path("/dev/shm")) in node.MEMORY_KINDS
-    assert node.kind_at(tmp_path) != ""
+        assert node.mount_at(Path("/dev/shm")).kind in node.MEMORY_KINDS
+    assert node.mount_at(tmp_path).kind != ""
     assert node.storage_at(tmp_path).processors >= 1
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ioweir.base import locate
 from ioweir.launch import choices
 from ioweir.plan.plan_check import check_plan
 from ioweir.report.chosen import ChosenSeries, ChosenWriters
@@ -153,7 +154,7 @@ def test_seeds_differ_and_the_users_is_kept() -> None:
 
 
 def test_without_a_home_nothing_is_kept() -> None:
-    assert choices.cache_folder({}) is None
-    assert choices.cache_folder({"HOME": "/home/a"}) == Path("/home/a/.cache/ioweir")
-    assert choices.cache_folder({"XDG_CACHE_HOME": "relative", "HOME": "/home/a"}) == Path("/home/a/.cache/ioweir")
+    assert locate.cache_folder({}) is None
+    assert locate.cache_folder({"HOME": "/home/a"}) == Path("/home/a/.cache/ioweir")
+    assert locate.cache_folder({"XDG_CACHE_HOME": "relative", "HOME": "/home/a"}) == Path("/home/a/.cache/ioweir")
     assert choices.known("app", {}) == []

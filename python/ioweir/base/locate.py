@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RUN_FILE: Final = "run.json"
 MANY_NODES: Final = 256
@@ -14,6 +17,8 @@ NODE_FILES: Final = "node-*.iowt"
 """What a traced node leaves, one file each."""
 COMPRESSED_SUFFIX: Final = ".zst"
 """Behind the name of such a file, when it is compressed."""
+CACHE: Final = "ioweir"
+"""In the user's cache folder."""
 PRELOAD_LIBRARY: Final = "libioweir_preload.so"
 LIBRARY_DIRECTORY_VARIABLE: Final = "IOWEIR_LIBDIR"
 
@@ -37,3 +42,12 @@ def preload_library() -> Path | None:
         if (directory / PRELOAD_LIBRARY).is_file():
             return directory / PRELOAD_LIBRARY
     return None
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path | None:
+    """The user's, by the XDG base directory specification; None: there is no such place."""
+    base = environment.get("XDG_CACHE_HOME", "")
+    if base.startswith("/"):
+        return Path(base, CACHE)
+    home = environment.get("HOME", "")
+    return Path(home, ".cache", CACHE) if home.startswith("/") else None

@@ -188,7 +188,12 @@ def _sweep(options: Options, sweeps: list[str], plot: Path | None, *, as_json: b
 
 
 def calibrate(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MACHINE.toml", help="The machine file to write.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="MACHINE.toml", help="The machine file. [with --kernels: kept for `ioweir tune`]"
+        ),
+    ] = None,
     targets: Annotated[
         Path | None, typer.Option("--targets", metavar="PATH", help="Measure the storage targets in effect there.")
     ] = None,
@@ -224,6 +229,7 @@ def calibrate(
         from ioweir.loop import kernel_runs  # noqa: PLC0415
 
         calibration.check(options)
-        options = replace(options, kernel_rows=kernel_runs.rows(kernels, mpi, ranks, repeats))
+        kind = kernel_runs.mpi_of(mpi)
+        options = replace(options, mpi=kind, kernel_rows=kernel_runs.rows(kernels, kind, ranks, repeats))
     result = calibration.calibrate(options)
     print_result(as_json, result, lambda: calibration.to_text(result))

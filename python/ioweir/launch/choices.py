@@ -14,9 +14,9 @@ import json
 import re
 import secrets
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import locate
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.errors import IoweirError
 from ioweir.report.chosen import LIBRARY
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ioweir.report.chosen import ChosenSeries
 
-FOLDER: Final = "ioweir"
 FILE: Final = "choices.json"
 SEED: Final = "IOWEIR_CHOOSE_SEED"
 VERSION: Final = 1
@@ -52,18 +51,9 @@ def new_seed() -> str:
     return str(secrets.randbits(63))
 
 
-def cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """By the XDG base directory specification; None: there is no such place."""
-    base = environment.get("XDG_CACHE_HOME", "")
-    if base.startswith("/"):
-        return Path(base, FOLDER)
-    home = environment.get("HOME", "")
-    return Path(home, ".cache", FOLDER) if home.startswith("/") else None
-
-
 def known(program: str, environment: Mapping[str, str]) -> list[str]:
     """What earlier runs of the program found, as a plan's `known` has it; nothing where the file cannot be believed."""
-    folder = cache_folder(environment)
+    folder = locate.cache_folder(environment)
     if folder is None:
         return []
     try:
@@ -83,7 +73,7 @@ def known(program: str, environment: Mapping[str, str]) -> list[str]:
 def remember(program: str, series: Iterable[ChosenSeries], environment: Mapping[str, str]) -> str:
     """Keeps what a run has found; why it cannot, in words, or nothing."""
     found = {row.digest: shares for row in series if (shares := _shares(row))}
-    folder = cache_folder(environment)
+    folder = locate.cache_folder(environment)
     if not found or folder is None:
         return ""
     try:

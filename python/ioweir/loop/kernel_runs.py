@@ -106,15 +106,21 @@ def _rows(words: Sequence[str], environment: dict[str, str]) -> Iterator[dict[st
         raise IoweirError(f"{' '.join(map(str, words))} ended with {code}")
 
 
+def mpi_of(asked: str | None) -> str:
+    """The MPI library that runs the kernels: the one asked for, else that of this environment."""
+    kind = asked or kernel.kind_here()
+    if kind not in kernel.LAUNCHERS:
+        raise IoweirError(f"--mpi {kind}: a kernel needs an MPI library: {' or '.join(kernel.LAUNCHERS)}", EXIT_USAGE)
+    return kind
+
+
 def rows(
     folder: Path, mpi: str | None, ranks: int | None, repeats: int, kernels: Sequence[Sequence[str]] = KERNELS
 ) -> list[dict[str, Any]]:
     """For `predict.cases.of_rows`: of each kernel and way the typical times."""
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise IoweirError(f"--kernels {folder}: no directory in which you may write; name another", EXIT_USAGE)
-    kind = mpi or kernel.kind_here()
-    if kind not in kernel.LAUNCHERS:
-        raise IoweirError(f"--mpi {kind}: a kernel needs an MPI library: {' or '.join(kernel.LAUNCHERS)}", EXIT_USAGE)
+    kind = mpi_of(mpi)
     count = ranks or 2 * len(os.sched_getaffinity(0))
     if count < 2:
         raise IoweirError(f"--ranks {count}: give 2 or more; one rank exchanges nothing", EXIT_USAGE)

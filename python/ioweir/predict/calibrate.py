@@ -16,7 +16,7 @@ from ioweir.base import toml_text, units
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import cases as case_files
-from ioweir.predict import fitting, machine, measured, node, traced
+from ioweir.predict import fitting, kept, machine, measured, node, traced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,8 @@ _EXCHANGE: Final = ("fabric.message_s",)
 class Options:
     """What the user asked for."""
 
-    output: Path
+    output: Path | None
+    """The machine file to write; None, with kernels: it is kept for `ioweir tune`."""
     targets: Path | None = None
     trace: Path | None = None
     runs: Path | None = None
@@ -63,6 +64,8 @@ class Options:
     kernels: Path | None = None
     """Where the kernels of `kernel_rows` ran."""
     kernel_rows: Sequence[Mapping[str, Any]] = ()
+    mpi: str = ""
+    """Under which MPI library they ran: "openmpi" or "mpich"."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,19 @@ def calibrate(options: Options) -> dict[str, Any]:
     began = time.monotonic()
     found = _measured(options)
     result = fit_machine(found, options.name or f"{platform.node()}, calibrated")
-    try:
-        write_named(options.output, result["machine"])
-    except OSError as error:
-        raise IoweirError(f"{options.output} cannot be written: {reason(error)}", EXIT_USAGE) from error
-    machine.read(str(options.output))
-    return {**result, "output": str(options.output), "wall_s": time.monotonic() - began}
+    output = options.output
+    if output is None:
+        assert options.kernels is not None
+        output = kept.keep(result["machine"], options.kernels, options.mpi)
+    else:
+        try:
+            write_named(output, result["machine"])
+        except OSError as error:
+            raise IoweirError(f"{output} cannot be written: {reason(error)}", EXIT_USAGE) from error
+    machine.read(str(output))
+    return {
+        **result, "output": str(output), "kept": options.output is None, "wall_s": time.monotonic() - began,
+    }  # fmt: skip
 
 
 def check(options: Options) -> None:
@@ -109,7 +119,9 @@ def check(options: Options) -> None:
         raise IoweirError(
             f"--repeats {options.repeats}: give 2 or more; one run says nothing of its spread", EXIT_USAGE
         )
-    if options.output.exists() and not options.force:
+    if options.output is None and options.kernels is None:
+        raise IoweirError("--output MACHINE.toml is missing: the machine file to write", EXIT_USAGE)
+    if options.output is not None and options.output.exists() and not options.force:
         raise IoweirError(f"{options.output} is there; name another --output, or --force", EXIT_USAGE)
 
 
@@ -322,4 +334,6 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {one['name']:<28} {known if one['determined'] else unknown}")
     slow = [(number, factor) for number, factor in enumerate(result["targets"]["slowdown"]) if factor != 1]
     lines += [f"  target {number} takes {factor:.2f} times as long as the others" for number, factor in slow]
+    if result["kept"]:
+        lines.append("kept: `ioweir tune` takes it for traces of this host whose files lie on that file system")
     return lines + [f"note: {remark}" for remark in result["remarks"]]

@@ -69,17 +69,27 @@ class Storage:
 def storage_at(folder: Path) -> Storage:
     """As this process may use it."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Storage(len(os.sched_getaffinity(0)), kind_at(folder) in MEMORY_KINDS, memory)
+    return Storage(len(os.sched_getaffinity(0)), mount_at(folder).kind in MEMORY_KINDS, memory)
 
 
-def kind_at(folder: Path) -> str:
-    """Of the file system, as the kernel names it."""
-    place, found, longest = os.path.realpath(folder), "", -1
+@dataclass(frozen=True)
+class Mount:
+    """A file system."""
+
+    place: str
+    """Where it is mounted."""
+    kind: str
+    """As the kernel names it."""
+
+
+def mount_at(folder: Path) -> Mount:
+    """The one on which a folder lies; of names that nothing is known of "" and ""."""
+    place, found, longest = os.path.realpath(folder), Mount("", ""), -1
     for line in read_named(_MOUNTS).decode("utf-8", "surrogateescape").splitlines():
         _, mount, kind, *_ = line.split(" ")
         above = mount.replace("\\040", " ")
         if os.path.commonpath([above, place]) == above and len(above) >= longest:
-            found, longest = kind, len(above)
+            found, longest = Mount(above, kind), len(above)
     return found
 
 

@@ -10,6 +10,7 @@ machines fitted to a trace (calibrate.py).
 from __future__ import annotations
 
 import os
+import platform
 import statistics
 import time
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
-from ioweir.predict import estimated, kinds, netcdf_parts, simulate, thinking, workload
+from ioweir.predict import estimated, kept, kinds, measured, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
 from ioweir.predict.candidates import Candidate, behind, candidates, with_more
 from ioweir.predict.kinds import Kind
@@ -398,9 +399,11 @@ def _machine(options: Options) -> tuple[Machine, list[str]]:
     """The one that was named, else one fitted to what the trace met."""
     if options.machine is not None:
         return machines.read(options.machine), []
+    assert options.trace is not None
+    if (known := _kept_machine(options)) is not None:
+        return known
     from ioweir.predict import calibrate  # noqa: PLC0415 (loads an optimiser)
 
-    assert options.trace is not None
     try:
         fitted = calibrate.fit_machine(calibrate.of_trace(options.trace), f"fitted to {options.trace}")
     except IoweirError as error:
@@ -420,6 +423,24 @@ def _machine(options: Options) -> tuple[Machine, list[str]]:
     said = f", held-out error {held['median']:.0%} (median)" if held["cases"] else ""
     return machines.parse(fitted["machine"], "the machine fitted to the trace"), [
         f"the machine is fitted to the trace's own calls{said}: it knows one node and one target"
+    ]
+
+
+def _kept_machine(options: Options) -> tuple[Machine, list[str]] | None:
+    """What `ioweir calibrate --kernels` keeps of this node, if the trace is of it and its files lie on no targets."""
+    assert options.trace is not None
+    trace = workload.loaded_whole(options.trace)
+    libraries = {process.mpi_library for process in trace.processes if process.mpi_library}
+    folder = options.storage or _storage_at_hand(options)
+    elsewhere = set(trace.hosts) != {platform.node()} or not {"imported", "simulated"}.isdisjoint(trace.run)
+    if elsewhere or len(libraries) != 1 or folder is None:
+        return None
+    found = kept.find(folder, "openmpi" if "Open MPI" in libraries.pop() else "mpich")
+    if found is None or measured.directories(folder) != [folder]:
+        return None
+    age = f"{found.days} {units.plural('day', found.days)} ago" if found.days else "today"
+    return found.machine, [
+        f"the machine is {found.path}, which `ioweir calibrate --kernels` made {age} of this node and its {found.kind}"
     ]
 
 

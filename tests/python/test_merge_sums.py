@@ -198,3 +198,37 @@ def test_the_command(tmp_path: Path) -> None:
         assert f"{out}: 3 nodes, 6 ranks, 7 files, " in done.stdout
         findings = completed([*IOWEIR, "findings", out, "--json"], check=True)
         assert isinstance(json.loads(findings.stdout), list)
+
+
+def test_a_run_whose_time_nobody_took_lasts_from_the_first_start_to_the_last_end(tmp_path: Path) -> None:
+    """As under `ioweir env`, which starts nothing itself. Sums that are older do not know it."""
+    builder = Builder()
+    for rank, (start_s, end_s) in enumerate([(3.0, 20.0), (2.0, 19.0), (2.5, 42.0)]):
+        index = builder.rank(rank, 3, host=f"n{rank % 2}", start_s=start_s, end_s=end_s, finalized=False)
+        builder.add(Call(index, "pwrite", 5, 6, "/scratch/all", 4096, offset=rank * 4096))
+    trace = written(builder, tmp_path / "trace")
+    (trace / "run.json").write_text(json.dumps({"state": "environment", "cwd": "/scratch", "command": []}))
+    merge_sums.merge([trace], tmp_path / "merged")
+    found = report(tmp_path / "merged")
+    assert found["wall_s"] == pytest.approx(40.0)
+    assert found["program"] == "solver"
+    assert found["io"]["mean_s"] == pytest.approx(1.0)
+    place = tmp_path / "merged" / "all.sums.zst"
+    content = json.loads(zstandard.ZstdDecompressor().decompressobj().decompress(place.read_bytes()))
+    for name in ("began_ns", "ended_ns", "program"):
+        del content[name]
+    place.write_bytes(zstandard.ZstdCompressor().compress(json.dumps(content).encode()))
+    older = report(tmp_path / "merged")
+    assert older["wall_s"] == 0
+    assert older["layers"] == found["layers"]
+
+
+@pytest.mark.parametrize(("began", "ended"), [(-1, 5), (7, 6), (0, 1 << 63)])
+def test_times_that_cannot_be_are_damage(began: int, ended: int, tmp_path: Path) -> None:
+    merge_sums.merge([written(job(5, 2, 3), tmp_path / "trace")], tmp_path / "merged")
+    place = tmp_path / "merged" / "all.sums.zst"
+    content = json.loads(zstandard.ZstdDecompressor().decompressobj().decompress(place.read_bytes()))
+    content |= {"began_ns": began, "ended_ns": ended}
+    place.write_bytes(zstandard.ZstdCompressor().compress(json.dumps(content).encode()))
+    done = completed([*IOWEIR, "report", tmp_path / "merged"])
+    assert f"ranks that started at {began} ns ended at {ended} ns" in done.stdout + done.stderr

@@ -92,6 +92,10 @@ class Counted:
     """I/O time of each rank, in seconds, where it is known although rows of several ranks are one."""
     hosts: tuple[str, ...] = ()
     """Where the ranks ran, as far as it is known."""
+    wall_s: float = 0.0
+    """From the first rank's start to the last one's end, where it is known."""
+    program: str = ""
+    """What the ranks run, where it is known."""
 
     def known_ranks(self) -> list[int]:
         """Those that can be told apart; all of them where there are not too many."""

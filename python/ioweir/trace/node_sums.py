@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,6 +62,12 @@ class NodeSums:
     columns: dict[str, npt.NDArray[np.int64]]
     """By _COLUMNS, all of one length, and _SIZES, which have an entry for each bin of each row."""
     partial: tuple[str, ...] = ()
+    began_ns: int = 0
+    """When the first of these ranks started; 0: not known."""
+    ended_ns: int = 0
+    """When the last one ended."""
+    program: str = ""
+    """What they run; "": not known."""
 
     @property
     def rows(self) -> int:
@@ -84,6 +91,9 @@ def of_trace(trace: Trace, layers: Sequence[str], partial: Sequence[str]) -> Nod
     for name in ("first_ns", "last_ns"):
         columns[name] += trace.epoch_ns
     used, columns["file"] = np.unique(columns["file"], return_inverse=True)
+    ranks = [process for process, unit in zip(trace.processes, who.units, strict=True) if unit >= 0]
+    last_ns = int(columns["last_ns"].max(initial=0))
+    ends_ns = [max(process.end_ns, process.mpi_finalize_ns, process.start_ns) + trace.epoch_ns for process in ranks]
     return NodeSums(
         tuple(trace.hosts),
         who.unit_count,
@@ -92,6 +102,9 @@ def of_trace(trace: Trace, layers: Sequence[str], partial: Sequence[str]) -> Nod
         tuple(files[at] for at in used),
         columns,
         tuple(partial),
+        min(process.start_ns for process in ranks) + trace.epoch_ns,
+        max(last_ns, *ends_ns),
+        next((posixpath.basename(process.executable) for process in ranks if process.executable), ""),
     )
 
 
@@ -105,7 +118,8 @@ def write(folder: Folder, name: str, sums: NodeSums) -> None:
     text = json.dumps(
         {
             "node_sums_version": VERSION, "hosts": sums.hosts, "ranks": sums.ranks, "known": sums.known,
-            "layers": sums.layers, "files": sums.files, "partial": sums.partial,
+            "layers": sums.layers, "files": sums.files, "partial": sums.partial, "began_ns": sums.began_ns,
+            "ended_ns": sums.ended_ns, "program": sums.program,
             "columns": {name: sums.columns[name].tolist() for name in (*_COLUMNS, *_SIZES)},
         },
         separators=(",", ":"),
@@ -162,9 +176,13 @@ def _checked(content: dict[str, Any]) -> NodeSums:
     if rows and not np.isin(columns["rank"], known).all():
         raise ValueError("there are rows of ranks that are not known")
     layers = tuple(str(layer) for layer in content["layers"] if layer in LAYERS)
+    began_ns, ended_ns = (int(content.get(name, 0)) for name in ("began_ns", "ended_ns"))
+    if not 0 <= began_ns <= ended_ns < _MOST_NUMBER:
+        raise ValueError(f"ranks that started at {began_ns} ns ended at {ended_ns} ns")
     return NodeSums(
-        tuple(map(str, content["hosts"])), ranks, known, layers, files, columns, tuple(map(str, content["partial"]))
-    )
+        tuple(map(str, content["hosts"])), ranks, known, layers, files, columns, tuple(map(str, content["partial"])),
+        began_ns, ended_ns, str(content.get("program", "")),
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ merging
@@ -204,6 +222,9 @@ def merge(parts: Sequence[NodeSums]) -> NodeSums:
         tuple(number),
         {name: np.concatenate(some) for name, some in columns.items()},
         tuple(dict.fromkeys(words for part in parts for words in part.partial)),
+        min((part.began_ns for part in parts if part.began_ns), default=0),
+        max(part.ended_ns for part in parts),
+        next((part.program for part in parts if part.program), ""),
     )
 
 
@@ -242,6 +263,8 @@ def counted(sums: NodeSums, source: str) -> Counted:
         unseen=UNSEEN,
         partial=(*sums.partial, *(lacking if missing else ())),
         hosts=sums.hosts,
+        wall_s=(sums.ended_ns - sums.began_ns) / 1e9 if sums.began_ns else 0.0,
+        program=sums.program,
     )
 
 

@@ -529,12 +529,12 @@ load = read
 def _with_ranks(trace: Trace, counted: Counted) -> Trace:
     """The ranks that have sums and no events, as processes that ran from start to end."""
     there = {process.rank for process in trace.processes}
-    program = str((trace.run.get("command") or [""])[0])
+    program = counted.program or str((trace.run.get("command") or [""])[0])
     hosts = trace.hosts or counted.hosts or ("unknown",)
     more = [
         Process(
-            rank + 1, host=hosts[0], executable=program, rank=rank, ranks=counted.ranks, image=rank + 1, end_ns=0,
-            mpi_init_ns=0, mpi_finalize_ns=0,
+            rank + 1, host=hosts[0], executable=program, rank=rank, ranks=counted.ranks, image=rank + 1,
+            end_ns=round(counted.wall_s * 1e9), mpi_init_ns=0, mpi_finalize_ns=0,
         )
         for rank in counted.known_ranks()
         if rank not in there

@@ -15,7 +15,7 @@ Stretches::Stretches(const std::vector<std::int64_t>& starts, double part, std::
         const std::size_t begin = place(first);
         if (begin == starts.size()) break;
         const std::size_t end = std::max(place(first + part / static_cast<double>(count)), begin + 1);
-        const std::int64_t until = end < starts.size() ? starts[end] : starts.back() + 1;
+        const std::int64_t until = end < starts.size() ? starts[end] : format::codec::sum(starts.back(), 1);
         const std::int64_t since = ends_.empty() ? starts[begin] : std::max(starts[begin], ends_.back());
         if (since >= until) continue;  // many events start at one time
         const std::int64_t between = ends_.empty() ? 0 : format::codec::difference(since, ends_.back());

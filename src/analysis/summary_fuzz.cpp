@@ -74,7 +74,8 @@ void check(const format::TraceFiles& files, bool by_rank) {
     require(errors == failed, "an error for each call that failed");
 }
 
-void check_table(const format::TraceFiles& files, bool by_rank) {
+/// `most`: calls that there is room for, 0 for all.
+void check_table(const format::TraceFiles& files, bool by_rank, std::uint64_t most) {
     const Question of_sums = question(files, by_rank);
     CallQuestion asked;
     asked.names = of_sums.names;
@@ -88,10 +89,13 @@ void check_table(const format::TraceFiles& files, bool by_rank) {
     asked.units = asked.unit_count = of_sums.units;
     asked.file_of_path = of_sums.file_of_path;
     asked.runtime_file = of_sums.runtime_file;
+    asked.most = most;
     const auto made = read_calls(files, asked);
     require(made.ok(), "calls of a trace that was read");
     const CallTable& table = made.value();
     require(table.size() <= files.event_count(), "a row an event at most");
+    require(table.stretches == 0 || table.size() <= most + most / 2, "no more rows than there is room for");
+    require(table.whole_over_rows >= 1, "the whole is no less than a part");
     const auto rows = static_cast<std::int64_t>(table.size());
     for (const auto* column : {&table.parent, &table.root, &table.mpi, &table.following})
         for (const std::int64_t row : *column) require(row >= -1 && row < rows, "rows that are there");
@@ -114,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto files = format::TraceFiles::read({&one, 1}, trace.span);
     if (files) {
         analysis::check(files.value(), is_one_in(2, data, size));
-        analysis::check_table(files.value(), is_one_in(2, data, size));
+        analysis::check_table(files.value(), is_one_in(2, data, size), is_one_in(3, data, size) ? 5 : 0);
     }
     return 0;
 }

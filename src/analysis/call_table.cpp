@@ -65,8 +65,8 @@ public:
             complete = !gathered.left_out();
             table_.stretches = stretches_.size();
             if (gathered.gathered_ns() > 0)
-                table_.whole_over_rows = std::max(
-                    static_cast<double>(gathered.all_ns()) / static_cast<double>(gathered.gathered_ns()), 1.0);
+                table_.whole_over_rows =
+                    std::max(static_cast<double>(gathered.all_ns()) / static_cast<double>(gathered.gathered_ns()), 1.0);
         }
         find_ancestors();
         extend_requests();
@@ -367,8 +367,7 @@ Result<CallTable> read_calls(const format::TraceFiles& files, const CallQuestion
     // In each stretch a thread has calls enough for what lies between them to be seen.
     constexpr std::uint64_t calls_of_thread = 1000, fewest = 8, most = 64;
     const std::uint64_t threads = std::max<std::uint64_t>(files.threads().size(), 1);
-    const auto count =
-        static_cast<std::size_t>(std::clamp(question.most / (threads * calls_of_thread), fewest, most));
+    const auto count = static_cast<std::size_t>(std::clamp(question.most / (threads * calls_of_thread), fewest, most));
     // Calls inside of those that begin in a stretch may be many more than expected.
     for (int halvings = 0;; ++halvings) {
         constexpr int enough = 6;

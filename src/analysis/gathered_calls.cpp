@@ -67,8 +67,7 @@ void GatheredCalls::gather_thread(std::uint32_t thread) {
     }
     // The program was killed in the call around those that are left.
     find_collectives();
-    for (const GatheredCall& call : undecided_)
-        add(call, stretches_.of(call.start, stretch_));
+    for (const GatheredCall& call : undecided_) add(call, stretches_.of(call.start, stretch_));
     undecided_.clear();
 }
 
@@ -139,8 +138,7 @@ void GatheredCalls::find_collectives() {
 void GatheredCalls::number_collectives() {
     std::vector<std::size_t> order(collectives_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    sort_nearly(order,
-                [&](std::size_t a, std::size_t b) { return collectives_[a].start < collectives_[b].start; });
+    sort_nearly(order, [&](std::size_t a, std::size_t b) { return collectives_[a].start < collectives_[b].start; });
     for (const std::size_t at : order) collectives_[at].number = made_[collectives_[at].file]++;
     for (const Collective& one : collectives_) made_[one.file] = 0;
     for (GatheredCall& call : calls_)

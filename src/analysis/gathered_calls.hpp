@@ -71,9 +71,9 @@ private:
     Calls calls_;
     Calls waits_;
     Calls undecided_;  ///< of a thread: in an outermost call that has not come yet, for it ends after them
-    std::vector<Collective> collectives_;      ///< of the unit
-    std::vector<std::int64_t> made_;           ///< collective calls of the unit, by file
-    std::size_t stretch_ = 0;                  ///< where the last call was
+    std::vector<Collective> collectives_;  ///< of the unit
+    std::vector<std::int64_t> made_;       ///< collective calls of the unit, by file
+    std::size_t stretch_ = 0;              ///< where the last call was
     std::uint64_t gathered_ = 0;
     std::int64_t all_ns_ = 0;
     std::int64_t gathered_ns_ = 0;

@@ -39,39 +39,42 @@ class Kept:
     """How old it is."""
 
 
-def keep(text: str, folder: Path, mpi: str) -> Path:
+def keep(text: str, storage: Path, mpi: str) -> Path:
     """Keep the machine file of a folder's storage under an MPI library ("openmpi", "mpich"); where it lies then."""
     cache = locate.cache_folder(os.environ)
     if cache is None:
         raise IoweirError("no home folder to keep the machine in; set XDG_CACHE_HOME, or give --output", EXIT_USAGE)
-    place = cache / FOLDER
+    folder = cache / FOLDER
+    name = _name(storage, mpi)
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with Folder.open(place, own=True) as opened:
-            opened.write(_name(folder, mpi), text, 0o600)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with Folder.open(folder, own=True) as inside:
+            inside.write(name, text, 0o600)
     except OSError as error:
-        raise IoweirError(f"{place}: the machine cannot be kept there: {reason(error)}; give --output") from error
-    return place / _name(folder, mpi)
+        raise IoweirError(f"{folder}: the machine cannot be kept there: {reason(error)}; give --output") from error
+    return folder / name
 
 
-def find(folder: Path, mpi: str) -> Kept | None:
-    """The one that was kept for the storage at `folder`; None: there is none, or none that can be believed."""
+def find(storage: Path, mpi: str) -> Kept | None:
+    """The one that was kept for a folder's storage; None: there is none, or none that can be believed."""
     cache = locate.cache_folder(os.environ)
     if cache is None:
         return None
-    name = _name(folder, mpi)
+    name = _name(storage, mpi)
+    path = cache / FOLDER / name
     try:
-        with Folder.open(cache / FOLDER, own=True) as opened:
-            text = opened.read_text(name, own=True)
-            found = opened.status(name)
+        with Folder.open(cache / FOLDER, own=True) as inside:
+            text = inside.read_text(name, own=True)
+            found = inside.status(name)
     except OSError:
         return None
-    path = cache / FOLDER / name
+    except ValueError as error:
+        raise IoweirError(f"{path}: no machine file: {error}; remove it, or calibrate again") from error
     age_s = time.time() - found.st_mtime if found is not None else 0.0
-    return Kept(machine.parse(text, str(path)), path, node.mount_at(folder).kind, max(int(age_s / _DAY_S), 0))
+    return Kept(machine.parse(text, str(path)), path, node.mount_at(storage).kind, max(int(age_s / _DAY_S), 0))
 
 
-def _name(folder: Path, mpi: str) -> str:
-    mount = node.mount_at(folder)
+def _name(storage: Path, mpi: str) -> str:
+    mount = node.mount_at(storage)
     key = "\0".join((platform.node(), mount.place, mount.kind, mpi))
     return f"{mpi}-{hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.toml"

@@ -81,7 +81,7 @@ def test_what_another_user_wrote_is_not_believed(cache: Path, tmp_path: Path) ->
     assert kept.find(tmp_path, "openmpi") is None
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"name = ", b"name = 3\n"])
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"name = ", b"[node]\nranks = -1\n"])
 def test_a_damaged_one_is_named(content: bytes, cache: Path, tmp_path: Path) -> None:
     path = kept.keep(text_of("this node"), tmp_path, "openmpi")
     assert path.parent == cache

@@ -23,7 +23,7 @@
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
 #   make bench-findings  how often findings are right and what their repair gains: planted faults, mended ones, clean programs (an hour); RECORD=1
 #                   writes docs/results/findings.md, ARGS="--match sync-cost --gains 0 --mpi mpich" a part
-#   make bench-auto   writers that are chosen while a loop writes its files, against the best named beforehand (ten minutes, a quiet machine);
+#   make bench-auto   writers that are chosen while a loop writes its files, against the best named beforehand (half an hour, a quiet machine);
 #                   RECORD=1 writes docs/results/auto.md, QUICK=1 takes two minutes, ARGS="--mpi mpich --ranks 2" a part
 #   make bench-loop   the plans of `ioweir tune` against every strategy it tries, in 64 cases, half of them drawn anew (an hour, root for the labs,
 #                   a quiet machine); RECORD=1 writes docs/results/loop.md, ARGS="--storage tmpfs --mpi mpich" a part

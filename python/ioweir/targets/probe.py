@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import locate
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.units import duration, rate, seconds, size
@@ -123,10 +124,9 @@ def _cache_file(described: Mapping[str, Any], options: Options, threshold: float
     """One file for these targets, probed in this way from this machine."""
     places = [(row["name"], row["directory"]) for row in described["targets"]]
     key = json.dumps([CACHE_VERSION, platform.node(), described["kind"], places, asdict(options), threshold])
-    try:
-        directory = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ioweir"
-    except RuntimeError as error:  # HOME is not set, and nobody knows the user, as in some containers
-        raise IoweirError("--cache: no home folder; set XDG_CACHE_HOME, or leave it out", EXIT_USAGE) from error
+    directory = locate.cache_folder(os.environ)
+    if directory is None:
+        raise IoweirError("--cache: no home folder; set XDG_CACHE_HOME, or leave it out", EXIT_USAGE)
     return directory / f"probe-{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
 
 

@@ -43,9 +43,10 @@ shows that it is waiting for I/O: for the rank that does all of it, and for a tu
 seen in collective MPI-IO calls only.
 
 Of a run with more than 10 million events, up to 64 stretches are looked at, which have 8 million of them. The
-stretches are spread evenly over the events: a burst that has a tenth of the events has a tenth of the stretches. Each
-has the calls of all ranks, and each outermost call with what it made, as far as there is room. Counts and bytes are then those of the
-stretches. Seconds are multiplied by how much more time the run spent in calls. `unseen` says how much was looked at.
+stretches are spread evenly over the events: a burst that has a tenth of the events has a tenth of the stretches.
+Each has the calls of all ranks, and each outermost call with what it made, as far as there is room. Counts and
+bytes are then those of the stretches. Seconds are multiplied by how much more time the run spent in calls. `unseen`
+says how much was looked at.
 
 ## How the gain is derived
 

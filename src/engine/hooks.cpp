@@ -71,6 +71,21 @@ int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, M
         ++handle->choosing->mine.calls;
         if (!handle->engaged && !the_engine->verify) return real(same);
     }
+    if (handle->choosing && handle->choosing->turn.step == Series::Step::compared) {
+        if constexpr (same == alone) {
+            if (is_librarys_alone(*handle, call))
+                return by_library(*the_engine, *handle, call, [&] { return real(same); });
+        } else {
+            const auto part = [&](auto member, const Call& of) {
+                return (the_engine->below.*member)(fh, static_cast<Place>(of.offset)...,
+                                                   static_cast<Buffer*>(of.buffer), static_cast<Count>(of.count),
+                                                   datatype, of.status);
+            };
+            const auto all = [&](const Call& of) { return part(same, of); };
+            const auto one = [&](const Call& of) { return part(alone, of); };
+            return transfer_in_portions(*the_engine, *handle, call, all, one);
+        }
+    }
     if constexpr (same == alone) {
         if (const std::optional<int> done = move_plain_piece(*the_engine, *handle, call)) return *done;
     }

@@ -72,8 +72,22 @@ void begin_turns(Engine& engine, Handle& handle, std::int64_t rule_line);
 /// An independent call of so many bytes, whose result is given where it was made. `real` is the library's.
 [[nodiscard]] std::optional<int> take_turn_alone(Engine& engine, Handle& handle, const Call& call, std::int64_t bytes,
                                                  FunctionRef<int()> by_engine, FunctionRef<int()> real);
+/// Collective: nobody comes out of it before all are in it. The library's ranks spin while they wait, which is best where each has a
+/// processor; where they share some, the others' are asleep.
+void meet(const Handle& handle);
+/// Collective: the least and the most that any rank says.
+[[nodiscard]] exchange::Group::Range range_of_all(const Handle& handle, exchange::Group::Range mine);
+/// A call of an engaged handle by the library's `real`. Ranks come out of a collective write together.
+int by_library(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> real);
 /// For the report.
 void note_turns(const Engine& engine, const Handle& handle);
+
+// in_portions.cpp: a blocking collective call of a file on which alternatives are compared (choice/portions.hpp). `same` and `independent`
+// are the real functions, as for transfer(), for a call that they are given.
+int transfer_in_portions(Engine& engine, Handle& handle, const Call& call, FunctionRef<int(const Call&)> same,
+                         FunctionRef<int(const Call&)> independent);
+/// An independent call on such a file, which the library makes as long as it has the rest of collective ones.
+[[nodiscard]] bool is_librarys_alone(const Handle& handle, const Call& call);
 
 // split.cpp and nonblocking.cpp: put their calls into `hooks`, where the real library has them.
 void hook_split_collectives(const mpi::FileCalls& below, mpi::FileCalls& hooks);

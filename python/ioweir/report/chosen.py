@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from ioweir.trace.reader import ChosenFile, Trace
 
 LIBRARY: Final = "library"
-_ENDED, _TRIED, _KEPT = "ended", "tried", "kept"
+_ENDED, _TRIED, _COMPARED, _PORTION = "ended", "tried", "compared", "portion"
+_WHOLE: Final = ("observed", _TRIED, "kept", _ENDED)
+_SEVERAL: Final = 3
 _SHOWN: Final = 3
 
 
@@ -25,8 +27,10 @@ _SHOWN: Final = 3
 class ChosenWriters:
     """One of the writers of a series of files; `library`: the MPI library.
 
-    `tried`: of its files, those that were to find out. `cut`: those that were left to the library on the way. `file_s`:
-    the median time of a file as large as the series' last one, of the slowest rank.
+    `files`: those that it moved as a whole, or all of but the portions by which writers were compared. `tried`: of
+    these, those that were to find out. `cut`: those that were left to the library on the way. `file_s`: the median time
+    of a file as large as the series' last one, of the slowest rank. `from_portions`: that is what its portions make
+    likely, for it moved no whole file.
     """
 
     writers: str
@@ -34,14 +38,17 @@ class ChosenWriters:
     tried: int
     cut: int
     file_s: float
+    from_portions: bool = False
 
 
 @dataclass
 class ChosenSeries:
     """Files of a loop, whose names differ in digits, and who wrote or read them.
 
-    `chosen`: of the last one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against
-    the library's median, of all files that others moved; None where the library has moved none.
+    `compared`: of the files, those in which each of the writers moved portions of collective calls. `chosen`: of the
+    last one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against the library's
+    median, of all files that others moved; where the library has moved none, against its portions; None where it has
+    neither.
     """
 
     path: str
@@ -52,6 +59,7 @@ class ChosenSeries:
     ended: str
     elapsed_s: float
     gained_s: float | None = None
+    compared: int = 0
     writers: list[ChosenWriters] = field(default_factory=list)
 
 
@@ -71,29 +79,54 @@ def _writers(one: ChosenFile) -> tuple[str, str]:
     return name, why
 
 
-def _series(path: str, digest: str, ranks: int, files: Sequence[ChosenFile]) -> ChosenSeries:
-    from statistics import median  # noqa: PLC0415 (loads random and decimal, on which every launch would wait)
-
+def _series(path: str, digest: str, ranks: int, said: Sequence[ChosenFile]) -> ChosenSeries:
     by_writers: dict[str, list[ChosenFile]] = {}
-    for one in files:
+    files = [one for one in said if one.step != _PORTION]
+    for one in said:
         by_writers.setdefault(_writers(one)[0], []).append(one)
     ended = next((why for one in files if (why := _writers(one)[1])), "")
     row = ChosenSeries(
         path, digest, ranks, len(files), LIBRARY if ended or files[-1].step == _ENDED else _writers(files[-1])[0],
-        ended, sum(one.elapsed_ns for one in files) * 1e-9,
+        ended, sum(one.elapsed_ns for one in files) * 1e-9, compared=sum(one.step == _COMPARED for one in files),
     )  # fmt: skip
     for name, found in by_writers.items():
-        # Of one size as a rule: the time for as many bytes as the last file had.
-        costs = [one.elapsed_ns / one.bytes for one in found if one.bytes > 0]
-        took = median(costs) * files[-1].bytes * 1e-9 if costs else 0.0
-        tried = sum(one.step == _TRIED for one in found)
-        row.writers.append(ChosenWriters(name, len(found), tried, sum(bool(one.cut) for one in found), took))
-    usual = [one.elapsed_ns / one.bytes for one in by_writers.get(LIBRARY, []) if one.bytes > 0]
-    if usual:
-        cost = median(usual)
-        others = [one for name, found in by_writers.items() if name != LIBRARY for one in found]
+        its = [one for one in found if one.step != _PORTION]
+        cost, from_portions = _cost(found)
+        row.writers.append(
+            ChosenWriters(
+                name,
+                len(its),
+                sum(one.step == _TRIED for one in its),
+                sum(bool(one.cut) for one in its),
+                cost * files[-1].bytes * 1e-9,
+                from_portions,
+            )
+        )
+    cost, _ = _cost(by_writers.get(LIBRARY, []))
+    if cost:
+        others = [
+            one
+            for name, found in by_writers.items()
+            for one in found
+            if one.step == _COMPARED or (name != LIBRARY and one.step != _PORTION)
+        ]
         row.gained_s = sum(cost * one.bytes - one.elapsed_ns for one in others) * 1e-9
     return row
+
+
+def _cost(found: Sequence[ChosenFile]) -> tuple[float, bool]:
+    """Nanoseconds a byte: of whole files by one alternative, else of portions; and whether it is the latter.
+
+    A file on which writers were compared has the time of all of them: it counts where several such files are all that
+    there is.
+    """
+    from statistics import median  # noqa: PLC0415 (loads random and decimal, on which every launch would wait)
+
+    for steps, least in ((_WHOLE, 1), ((_COMPARED,), _SEVERAL), ((_PORTION,), 1)):
+        costs = [one.elapsed_ns / one.bytes for one in found if one.bytes > 0 and one.step in steps]
+        if len(costs) >= least:
+            return median(costs), _PORTION in steps
+    return 0.0, False
 
 
 def lines(series: Sequence[ChosenSeries]) -> list[str]:
@@ -125,4 +158,6 @@ def _name(writers: str) -> str:
 
 def _tried(one: ChosenWriters) -> str:
     cut = f", {one.cut} given up on the way" if one.cut else ""
+    if one.from_portions and not one.files:
+        return f"{_name(one.writers)} {seconds(one.file_s)} (from portions of calls)"
     return f"{_name(one.writers)} {seconds(one.file_s)} ({one.files} {plural('file', one.files)}{cut})"

@@ -32,16 +32,6 @@ bool is_crowded(const Handle& handle) {
     return handle.size > 1 && handle.ranks->team && handle.ranks->team->group->topology().crowded;
 }
 
-/// Collective: nobody comes out of it before all are in it. The library's ranks spin while they wait, which is best where each has a
-/// processor; where they share some, the others' are asleep.
-void meet(const Handle& handle) {
-    if (handle.size == 1) return;
-    if (is_crowded(handle))
-        (void)handle.ranks->team->group->all(true);
-    else
-        PMPI_Barrier(handle.comm);
-}
-
 /// Collective where the calls are: what was found, where the trial is over. A collective call has taken what its slowest rank took.
 std::optional<Trial::Result> end_trial(const Handle& handle, const Choice& choice, bool collective) {
     if (!collective || handle.size == 1) return choice.trial.result();
@@ -123,19 +113,6 @@ auto looked_at(Choice& choice, std::int64_t bytes) {
     return Timed([&choice, bytes](std::int64_t ns) { choice.look = {ns, bytes}; });
 }
 
-int by_library(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> real) {
-    settle_size(engine, *handle.file);
-    int result = MPI_SUCCESS;
-    {
-        const LentPointer lent(handle, call.fh, !call.explicit_offset);
-        result = real();
-    }
-    // Two-phase calls return before another rank has written this one's bytes, or has written back what lay between them. The library's next
-    // call would come after that, by whom it has the bytes moved; the engine's would not.
-    if (call.collective && call.direction == Direction::write) meet(handle);
-    return result;
-}
-
 /// The choice for an independent call; null: there is none.
 Choice* own_choice(const Handle& handle, const Call& call, std::int64_t bytes) {
     Choices& choices = *handle.choices;
@@ -151,6 +128,35 @@ Choice* own_choice(const Handle& handle, const Call& call, std::int64_t bytes) {
 }
 
 }  // namespace
+
+void meet(const Handle& handle) {
+    if (handle.size == 1) return;
+    if (is_crowded(handle))
+        (void)handle.ranks->team->group->all(true);
+    else
+        PMPI_Barrier(handle.comm);
+}
+
+int by_library(Engine& engine, Handle& handle, const Call& call, FunctionRef<int()> real) {
+    settle_size(engine, *handle.file);
+    int result = MPI_SUCCESS;
+    {
+        const LentPointer lent(handle, call.fh, !call.explicit_offset);
+        result = real();
+    }
+    // Two-phase calls return before another rank has written this one's bytes, or has written back what lay between them. The library's next
+    // call would come after that, by whom it has the bytes moved; the engine's would not.
+    if (call.collective && call.direction == Direction::write) meet(handle);
+    return result;
+}
+
+exchange::Group::Range range_of_all(const Handle& handle, exchange::Group::Range mine) {
+    if (handle.size == 1) return mine;
+    if (is_crowded(handle)) return handle.ranks->team->group->range(mine);
+    std::int64_t words[] = {mine.least, -mine.most};
+    if (PMPI_Allreduce(MPI_IN_PLACE, words, 2, MPI_INT64_T, MPI_MIN, handle.comm) != MPI_SUCCESS) return {0, 0};
+    return {words[0], -words[1]};
+}
 
 Choices::Choices(bool is_to_act) : acts(is_to_act), most_own(is_to_act ? 64 : 8) {
     for (auto& of_a_size : together) of_a_size.fill(Choice(acts));

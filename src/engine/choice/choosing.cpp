@@ -33,10 +33,28 @@ void tell(const Engine& engine, ChosenSeries& one, const Series::Turn& turn, con
     figures.elapsed_ns = repetition.ns;
     figures.bytes = repetition.bytes;
     figures.cut = repetition.cut ? 1 : 0;
-    const std::string words =
-        one.digest + " " + one.alternatives[turn.alternative].name + (why.empty() ? "" : " " + why);
+    const bool compared = turn.step == Series::Step::compared;
+    const Alternative& mover = one.alternatives[compared ? one.series.mover() : turn.alternative];
+    const std::string words = one.digest + " " + mover.name + (why.empty() ? "" : " " + why);
     engine.host.chosen(one.pattern.c_str(), words.c_str(), static_cast<format::ChoiceStep>(turn.step),
                        static_cast<std::uint32_t>(one.ranks), figures);
+}
+
+/// Once a comparison is over, and when MPI ends: what each of the alternatives took.
+void tell_portions(const Engine& engine, ChosenSeries& one) {
+    const PortionTrial* const trial = one.series.trial();
+    if (trial == nullptr || std::exchange(one.told_trials, one.series.trials()) == one.series.trials()) return;
+    if (engine.host.chosen == nullptr || one.rank != 0) return;
+    for (const PortionTrial::Portion& sum : trial->sums()) {
+        if (sum.bytes == 0) continue;
+        format::ChosenFigures<std::int64_t> figures{};
+        figures.number = one.told;
+        figures.elapsed_ns = sum.ns;
+        figures.bytes = sum.bytes;
+        const std::string words = one.digest + " " + one.alternatives[sum.alternative].name;
+        engine.host.chosen(one.pattern.c_str(), words.c_str(), format::ChoiceStep::portion,
+                           static_cast<std::uint32_t>(one.ranks), figures);
+    }
 }
 
 /// Of all by which the turns of two ranks could differ: one of them may see another file system at the path, for example. Not of the
@@ -45,6 +63,7 @@ std::uint64_t key_of(const std::string& digest, const Series::Options& options) 
     std::string text = digest + '\n' + std::to_string(options.seed) + '\n';
     const auto append = [&](double value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
     append(options.share);
+    append(options.divides ? 1 : 0);
     for (const double share : options.known) append(share);
     return checksum(text.data(), text.size());
 }
@@ -59,7 +78,8 @@ std::int64_t elapsed_ns(const Engine& engine) {
 static_assert(static_cast<int>(format::ChoiceStep::observed) == static_cast<int>(Series::Step::observed) &&
               static_cast<int>(format::ChoiceStep::tried) == static_cast<int>(Series::Step::tried) &&
               static_cast<int>(format::ChoiceStep::kept) == static_cast<int>(Series::Step::kept) &&
-              static_cast<int>(format::ChoiceStep::ended) == static_cast<int>(Series::Step::ended));
+              static_cast<int>(format::ChoiceStep::ended) == static_cast<int>(Series::Step::ended) &&
+              static_cast<int>(format::ChoiceStep::compared) == static_cast<int>(Series::Step::compared));
 
 /// More than half as long again as the best takes for so much, and by more than a tenth of what that takes for the whole file.
 bool Choosing::is_too_slow() const {
@@ -87,6 +107,7 @@ std::shared_ptr<ChosenSeries> find_series(Engine& engine, const policy::FileRule
     options.share = rule.choose_share.value_or(0.1);
     options.seed = engine.seed ^ checksum(digest.data(), digest.size());
     options.known = known_shares(rule.known, digest, alternatives);
+    options.divides = may_take_turns(engine);
     const std::uint64_t key = key_of(digest, options);
     auto made = std::make_shared<ChosenSeries>(std::move(alternatives), std::move(options));
     made->pattern = folded(path);
@@ -99,7 +120,13 @@ std::shared_ptr<ChosenSeries> find_series(Engine& engine, const policy::FileRule
 }
 
 void put_writers(const ChosenSeries& series, planner::Strategy& strategy) {
-    const Alternative& one = series.alternatives[series.series.next().alternative];
+    const Series::Turn turn = series.series.next();
+    // Where all of them have portions, it is opened so that the ranks can exchange bytes.
+    const bool compares = turn.step == Series::Step::compared;
+    put_writers(compares ? series.alternatives.back() : series.alternatives[turn.alternative], strategy);
+}
+
+void put_writers(const Alternative& one, planner::Strategy& strategy) {
     strategy.writers = one.writers;
     strategy.domains = one.domains;
     strategy.order = planner::Order::sequential;
@@ -131,18 +158,20 @@ std::shared_ptr<Choosing> begin_choosing(Engine& engine, const std::shared_ptr<C
         const Repetition all{-least.words[2], -least.words[3], -least.words[4], least.words[5] == 0};
         one.series.add(before->turn, all, -least.words[6]);
         tell(engine, one, before->turn, all);
+        if (!one.series.compares()) tell_portions(engine, one);
     }
     auto choosing = std::make_shared<Choosing>();
     choosing->series = series;
     choosing->turn = one.series.next();
-    const bool by_library = choosing->turn.alternative == Series::library;
+    const bool by_library =
+        choosing->turn.alternative == Series::library && choosing->turn.step != Series::Step::compared;
     if (!by_library && !engaged) {
         one.series.end("the engine cannot move its files");
         return nullptr;
     }
     choosing->best_ns = one.series.best_ns();
     choosing->usual_bytes = one.last_bytes;
-    one.series.opened();
+    one.series.opened(-least.words[6]);
     ++one.opened;
     if (choosing->turn.step == Series::Step::ended) return nullptr;
     one.is_open = true;
@@ -171,6 +200,7 @@ void end_choosing(const Engine& engine, Handle& handle) {
 void tell_last_choices(Engine& engine) {
     for (const auto& [name, one] : engine.series) {
         if (const auto last = std::exchange(one->closed, std::nullopt)) tell(engine, *one, last->turn, last->mine);
+        tell_portions(engine, *one);
     }
 }
 

@@ -45,8 +45,9 @@ struct ChosenSeries {
         Repetition mine;
     };
     std::optional<Closed> closed;
-    std::int64_t last_bytes = 0;  ///< of this rank, in the file before
-    std::int64_t told = 0;        ///< files in the trace
+    std::int64_t last_bytes = 0;   ///< of this rank, in the file before
+    std::int64_t told = 0;         ///< files in the trace
+    std::int64_t told_trials = 0;  ///< comparisons
     bool said_end = false;
 };
 
@@ -90,6 +91,8 @@ struct SeriesWords {
 [[nodiscard]] std::shared_ptr<ChosenSeries> find_series(Engine& engine, const policy::FileRule& rule,
                                                         const std::string& path, int access_mode, int rank, int ranks);
 /// Writers that are chosen take the place of the rule's.
+void put_writers(const Alternative& alternative, planner::Strategy& strategy);
+/// Those of the file that is opened next.
 void put_writers(const ChosenSeries& series, planner::Strategy& strategy);
 [[nodiscard]] SeriesWords words_of(const Engine& engine, const ChosenSeries* series);
 /// By the least of all ranks' words: do all know the same of the same series, and so have the same writers in mind?

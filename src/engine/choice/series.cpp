@@ -6,24 +6,20 @@
 #include <utility>
 
 #include "base/mixed_bits.hpp"
+#include "engine/choice/costs.hpp"
 
 namespace ioweir::engine {
 namespace {
 
 /// Two files with less I/O than this in each: there is nothing to gain that trying would not cost.
 constexpr double least_ns = 3e6;
-/// As in Trial: less is not said to be a gain.
-constexpr double gain = 20.0 / 21;
 /// Files whose sizes differ by more are not compared.
 constexpr double like = 1.25;
 constexpr int most_anew = 4;
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    if (values.size() % 2 != 0) return *middle;
-    return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
+/// What portions may cost in a loop's first file, after which nothing more may come.
+constexpr double first_share = 0.02;
+/// A library that took more than the best by as much need not have a whole file.
+constexpr double far_ahead = 0.7;
 
 bool are_alike(std::int64_t one, std::int64_t other) {
     const auto less = static_cast<double>(std::min(one, other)), more = static_cast<double>(std::max(one, other));
@@ -43,14 +39,59 @@ Series::Series(Options options) : options_(std::move(options)), alternatives_(op
     const auto known = [&](std::size_t i) { return options_.known[i] > 0 ? options_.known[i] : 1.0; };
     std::stable_sort(order_.begin(), order_.end(), [&](auto one, auto other) { return known(one) < known(other); });
     const bool all_known = std::all_of(order_.begin(), order_.end(), [&](auto i) { return options_.known[i] > 0; });
-    if (order_.empty() || !all_known) return;
+    if (order_.empty()) return;
+    std::vector<bool> left_out(alternatives_.size());
     const double least = known(order_.front());
-    if (least > gain) {
+    if (all_known && least > least_gain) {
         end("earlier runs found nothing faster");
         return;
     }
-    least_observed_ = 1;
-    for (const std::size_t i : order_) alternatives_[i].dropped = known(i) > least / gain;
+    if (all_known) {
+        least_observed_ = 1;
+        for (const std::size_t i : order_) left_out[i] = alternatives_[i].dropped = known(i) > least / least_gain;
+    }
+    begin_trial(left_out);
+    next_ = decide();
+}
+
+/// Of the files that come next, before the first of them is opened or after something has changed.
+void Series::begin_trial(const std::vector<bool>& left_out) {
+    if (!options_.divides) return;
+    const std::uint64_t seed = mixed_bits(options_.seed + static_cast<std::uint64_t>(++trials_));
+    trial_.emplace(PortionTrial::Options{alternatives_.size(), seed, left_out});
+    allow();
+}
+
+/// It has found the best, or that there is none.
+void Series::end_trial() {
+    if (ended_) return;
+    trying_ns_ += trial_->excess_ns();
+    if (!trial_->is_told_apart()) return end("no difference from the MPI library that is larger than chance");
+    base_ = trial_->best();
+    const std::vector<double> shares = trial_->shares();
+    const double its = shares[base_];
+    for (std::size_t i = 0; i < alternatives_.size(); ++i) {
+        const bool is_near = base_ != library && shares[i] > 0 && shares[i] <= its / least_gain;
+        alternatives_[i].dropped = i != base_ && (i == library ? its < far_ahead : !is_near);
+    }
+    least_observed_ = base_ == library ? 2 : 1;
+    base_share_ = its > 0 ? its : 1;
+    if (base_ != library) ++hits_;
+    next_ = decide();
+}
+
+void Series::add(const PortionTrial::Portion& portion) {
+    for (const std::int64_t word : {static_cast<std::int64_t>(portion.alternative), portion.ns, portion.bytes})
+        state_ = mixed_bits(state_ ^ static_cast<std::uint64_t>(word));
+    had_calls_ = true;
+    if (!compares()) return;
+    trial_->add(portion);
+    if (trial_->is_over()) end_trial();
+}
+
+void Series::add_rest(std::int64_t bytes) {
+    had_calls_ = true;
+    if (compares()) trial_->add_rest(bytes);
 }
 
 void Series::end(std::string why) {
@@ -60,9 +101,20 @@ void Series::end(std::string why) {
     next_ = {library, Step::ended};
 }
 
-void Series::opened() {
+/// What the comparison may cost from now on. A program may write only once, after it has computed for long.
+void Series::allow() {
+    const double hundredth = 0.01 * elapsed_ns_, share = std::min(files_ > 1 ? 1.0 : first_share, options_.share);
+    const double most = trial_->looks_hopeless() ? hundredth : std::numeric_limits<double>::infinity();
+    trial_->allow({share, hundredth, most, files_ <= 1});
+}
+
+void Series::opened(std::int64_t elapsed_ns) {
     if (ended_) return;
-    ++alternatives_[next_.alternative].begun;
+    elapsed_ns_ = std::max(elapsed_ns_, static_cast<double>(elapsed_ns));
+    ++files_;
+    if (next_.step != Step::compared) ++alternatives_[next_.alternative].begun;
+    if (compares()) allow();
+    had_calls_ = false;
     next_ = decide();
 }
 
@@ -71,7 +123,7 @@ std::size_t Series::best() const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < alternatives_.size(); ++i) {
         if (alternatives_[i].costs.empty() || alternatives_[i].dropped) continue;
-        const double cost = median(alternatives_[i].costs);
+        const double cost = median_cost(alternatives_[i].costs);
         if (cost < least) {
             least = cost;
             found = i;
@@ -82,7 +134,7 @@ std::size_t Series::best() const {
 
 double Series::best_ns() const {
     const Alternative& one = alternatives_[best()];
-    return one.costs.empty() ? 0 : median(one.costs) * static_cast<double>(last_bytes_);
+    return one.costs.empty() ? 0 : median_cost(one.costs) * static_cast<double>(last_bytes_);
 }
 
 bool Series::may_try() const {
@@ -93,7 +145,7 @@ bool Series::may_try() const {
 
 std::size_t Series::next_untried() const {
     // After a change the library has its turn first.
-    if (base_ != library && alternatives_[library].begun == 0) return library;
+    if (base_ != library && alternatives_[library].begun == 0 && !alternatives_[library].dropped) return library;
     const auto found = std::find_if(order_.begin(), order_.end(), [&](std::size_t i) {
         return alternatives_[i].begun == 0 && !alternatives_[i].dropped;
     });
@@ -102,20 +154,18 @@ std::size_t Series::next_untried() const {
 
 /// From the library, by more than chance: all of its last files took less than the library's usual one.
 bool Series::is_told_apart(std::size_t alternative) const {
-    const std::vector<double>& mine = alternatives_[alternative].costs;
     const std::vector<double>& others = alternatives_[library].costs;
-    if (others.empty()) return true;
-    const double middle = median(mine), usual = median(others);
-    return middle < gain * usual && (*std::max_element(mine.begin(), mine.end()) < usual ||
-                                     middle < *std::min_element(others.begin(), others.end()));
+    return others.empty() || are_told_apart(alternatives_[alternative].costs, others);
 }
 
 Series::Turn Series::decide() {
+    if (compares()) return {trial_->best(), Step::compared};
     Alternative& base = alternatives_[base_];
     // With knowledge of earlier runs one file is enough, of which nothing is known yet when the second is opened.
     const bool waits = base.costs.empty() && least_observed_ > 1;
     if (base.begun < least_observed_ || waits) return {base_, base_ == library ? Step::observed : Step::kept};
-    if (base_ == library && !base.costs.empty() && median(base.costs) * static_cast<double>(last_bytes_) < least_ns) {
+    if (base_ == library && !base.costs.empty() &&
+        median_cost(base.costs) * static_cast<double>(last_bytes_) < least_ns) {
         if (++small_ >= 2) {
             end("its files take too little time");
             return next_;
@@ -131,13 +181,13 @@ Series::Turn Series::decide() {
         for (const std::size_t i : order_) {
             Alternative& other = alternatives_[i];
             if (other.begun == 1 && other.costs.size() == 1 && !other.dropped &&
-                other.costs.front() < like * median(one.costs) && may_try())
+                other.costs.front() < like * median_cost(one.costs) && may_try())
                 return {i, Step::tried};
         }
         return {library, Step::kept};
     }
-    if (one.costs.size() >= 3 && alternatives_[library].costs.size() < 2 && alternatives_[library].begun < 2 &&
-        may_try())
+    const Alternative& its = alternatives_[library];
+    if (one.costs.size() >= 3 && its.costs.size() < 2 && its.begun < 2 && !its.dropped && may_try())
         return {library, Step::tried};
     if (one.costs.size() >= 4 && !is_told_apart(chosen)) {
         end("no difference from the MPI library that is larger than chance");
@@ -151,7 +201,7 @@ void Series::watch(Alternative& alternative, double cost) {
     if (alternative.reference <= 0) {
         if (alternative.costs.size() < 3) return;
         const auto [least, most] = std::minmax_element(alternative.costs.begin(), alternative.costs.end());
-        alternative.reference = median(alternative.costs);
+        alternative.reference = median_cost(alternative.costs);
         alternative.spread = std::max(*most - *least, (like - 1) * alternative.reference);
         return;
     }
@@ -177,6 +227,21 @@ void Series::begin_anew(std::size_t base) {
     least_observed_ = base == library ? 2 : 1;
     misses_ = hits_ = small_ = 0;
     against_ns_ = 0;
+    begin_trial({});
+}
+
+/// A file that the library moves, or would move, in so much time.
+void Series::look_at_size(double librarys_ns) {
+    if (librarys_ns < least_ns && ++small_ >= 2) end("its files take too little time");
+}
+
+/// Its time is of all alternatives, and counts for none.
+void Series::add_compared(const Repetition& repetition) {
+    last_bytes_ = repetition.bytes;
+    last_calls_ = repetition.calls;
+    all_ns_ += static_cast<double>(repetition.ns);
+    if (compares() && !had_calls_) trial_.reset();
+    look_at_size(static_cast<double>(repetition.ns));
 }
 
 void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t elapsed_ns) {
@@ -188,6 +253,7 @@ void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t el
         if (++empty_ == 3) end("its files hold nothing that can be compared");
         return;
     }
+    if (turn.step == Step::compared) return add_compared(repetition);
     if (last_bytes_ > 0 &&
         (!are_alike(last_bytes_, repetition.bytes) || !are_alike(2 * last_calls_ + 8, 2 * repetition.calls + 8))) {
         alternatives_[library].costs.clear();
@@ -202,7 +268,7 @@ void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t el
     if (turn.step == Step::tried && before > 0) trying_ns_ += std::max(took - before, 0.0);
     Alternative& one = alternatives_[turn.alternative];
     if (turn.alternative != library && !alternatives_[library].costs.empty()) {
-        const double usual = median(alternatives_[library].costs);
+        const double usual = median_cost(alternatives_[library].costs);
         against_ns_ += took - usual * bytes;
         if (one.costs.empty()) ++(cost < usual && !repetition.cut ? hits_ : misses_);
     }
@@ -211,6 +277,11 @@ void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t el
     if (one.costs.size() > most_samples) one.costs.erase(one.costs.begin());
     if (one.begun == 0) one.begun = 1;  // begun before all began anew
     if (turn.step != Step::kept) return;
+    if (turn.alternative == base_ && base_ != library && alternatives_[library].costs.empty()) {
+        look_at_size(took / base_share_);
+        // Portions do not show everything: what a cache took in at once, a file may wait for. Later files are watched.
+        if (one.reference <= 0 && trial_ && cost > trial_->librarys_cost()) alternatives_[library].dropped = false;
+    }
     watch(one, cost);
     if (std::abs(one.outside) >= 3) begin_anew(turn.alternative);
 }

@@ -1,5 +1,6 @@
-// Series: files that a loop writes or reads one after the other, and by which strategy the next one is. The loop's first files are observed, then
-// each alternative has a file, the best is kept and watched.
+// Series: files that a loop writes or reads one after the other, and by which strategy the next one is. Where their collective calls can be divided,
+// the alternatives are compared on portions of them (portions.hpp). Else the loop's first files are observed, then each alternative has a file.
+// The best is kept and watched.
 // Values only: what is measured, and that all ranks have the same measures, is the caller's (choosing.cpp). Ranks that add the same come to the same.
 // What does not live here: which alternatives there are (alternatives.hpp).
 #pragma once
@@ -7,8 +8,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "engine/choice/portions.hpp"
 
 namespace ioweir::engine {
 
@@ -22,13 +26,14 @@ struct Repetition {
 
 class Series {
 public:
-    static constexpr std::size_t library = 0;  ///< the alternative that leaves all calls to the MPI library
+    static constexpr std::size_t library = PortionTrial::library;
 
     enum class Step : std::uint8_t {
         observed,  ///< by the library, to see what the loop does
         tried,     ///< by an alternative of which too little is known
         kept,      ///< by the best
         ended,     ///< by the library, for good
+        compared,  ///< portions of its calls by each alternative in turn, the rest by the best of them
     };
     struct Turn {
         std::size_t alternative = library;
@@ -41,15 +46,25 @@ public:
         double share = 0.1;            ///< of the series' time that trying may cost, against the best that is known
         /// From earlier runs, for each alternative: its time as a share of the library's; 0: not known. Empty: nothing is.
         std::vector<double> known = {};
+        bool divides = false;  ///< collective calls may be divided
     };
     explicit Series(Options options);
 
     /// Of the file that is opened next.
     [[nodiscard]] Turn next() const { return next_; }
-    /// That file was opened: the turn after it is decided, by what was added so far.
-    void opened();
+    /// That file was opened: the turn after it is decided, by what was added so far. `elapsed_ns`: the program's time so far.
+    void opened(std::int64_t elapsed_ns = 0);
     /// What became of a file, in the order in which they were opened. `elapsed_ns`: the program's time so far.
     void add(const Turn& turn, const Repetition& repetition, std::int64_t elapsed_ns);
+    /// Alternatives are being compared on portions; else mover() has the whole of each call of a file that is `compared`.
+    [[nodiscard]] bool compares() const { return trial_ && !trial_->is_over(); }
+    [[nodiscard]] std::size_t mover() const { return trial_ ? trial_->best() : base_; }
+    /// The last comparison, also when it is over; null: there was none.
+    [[nodiscard]] const PortionTrial* trial() const { return trial_ ? &*trial_ : nullptr; }
+    [[nodiscard]] std::int64_t trials() const { return trials_; }
+    /// Where it compares; what all ranks agree on.
+    void add(const PortionTrial::Portion& portion);
+    void add_rest(std::int64_t bytes);
     /// All is left to the library from now on. `why` is said in the report.
     void end(std::string why);
 
@@ -72,6 +87,11 @@ private:
     };
 
     [[nodiscard]] Turn decide();
+    void begin_trial(const std::vector<bool>& left_out);
+    void allow();
+    void end_trial();
+    void look_at_size(double librarys_ns);
+    void add_compared(const Repetition& repetition);
     [[nodiscard]] std::size_t best() const;
     [[nodiscard]] bool may_try() const;
     [[nodiscard]] std::size_t next_untried() const;
@@ -81,6 +101,10 @@ private:
 
     Options options_;
     std::vector<Alternative> alternatives_;
+    std::optional<PortionTrial> trial_;
+    double base_share_ = 1;  ///< of the library's time, by the last comparison
+    std::int64_t trials_ = 0, files_ = 0;
+    bool had_calls_ = false;          ///< that are compared on portions, in the file that was opened last
     std::vector<std::size_t> order_;  ///< of those that are tried
     Turn next_;
     std::size_t base_ = library;  ///< what the others are first compared with

@@ -112,7 +112,7 @@ void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candida
     candidate.series = find_series(engine, *candidate.rule, candidate.path, amode, rank, ranks);
     if (!candidate.series) return;
     const Series::Turn turn = candidate.series->series.next();
-    candidate.by_library = turn.alternative == Series::library;
+    candidate.by_library = turn.alternative == Series::library && turn.step != Series::Step::compared;
     candidate.left_because =
         turn.step == Series::Step::ended ? "left to the MPI library for good" : "the MPI library's turn";
     if (!candidate.by_library) put_writers(*candidate.series, candidate.chosen.strategy);

@@ -1,6 +1,6 @@
 /* loop FOLDER FILES HOW: all ranks write FILES files, ckpt_0000.data and so on, one after the other, in 8 collective calls each: blocks of
  * theirs between those of the others. HOW: same; grows (from the middle on eight times as much); tiny (16 B a rank); crash (abort() in the
- * middle, with a file open); views (a view a call, as HDF5 has it); small (from the middle on single bytes by independent calls);
+ * middle, with a file open); views (a view a call, as HDF5 has it); alone (the same, by independent calls); small (from the middle on single bytes by independent calls);
  * names (FOLDER/./ckpt_0000.data on every other rank, and by turns from file to file). */
 #include <mpi.h>
 #include <stdio.h>
@@ -45,6 +45,9 @@ int main(int argc, char** argv) {
             if (strcmp(how, "views") == 0) {
                 CHECK(MPI_File_set_view(fh, at, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
                 CHECK(MPI_File_write_all(fh, mine, block, MPI_BYTE, MPI_STATUS_IGNORE));
+            } else if (strcmp(how, "alone") == 0) {
+                CHECK(MPI_File_set_view(fh, at, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+                CHECK(MPI_File_write(fh, mine, block, MPI_BYTE, MPI_STATUS_IGNORE));
             } else if (strcmp(how, "small") == 0 && late) {
                 for (int i = 0; i < block; i += 4096)
                     CHECK(MPI_File_write_at(fh, at + i, mine + i, 4096, MPI_BYTE, MPI_STATUS_IGNORE));

@@ -1,0 +1,143 @@
+/* portions FOLDER FILES: all ranks write FILES files, part_0000.data and so on, by collective calls that can be divided in different ways, and
+ * check what the calls tell them. Rank 0 reads each file again and compares every number. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { kinds = 7, most = 120000 };
+
+static int rank, ranks;
+static double memory[3 * most], back[3 * most];
+
+static double value(int file, int call, int whose, long k) { return file * 1e9 + call * 1e8 + whose * 1e7 + (double)k; }
+
+/* How many numbers a rank writes in a call, and where the kth of them lies in the call's part of the file, in numbers. */
+static long numbers_of(int call, int whose) {
+    if (call == 4 && whose % 2 != 0) return 0;
+    if (call == 0) return most;
+    if (call == 1) return 2 * (most / 4);
+    if (call == 5) return 1 + whose;
+    return most - 3 * (1000L * whose % 30000);
+}
+static long place(int call, int whose, long k) {
+    if (call == 0 || call == 2) return k / 3 * 3 * ranks + 3 * whose + k % 3;
+    return whose * (long)most + k;
+}
+
+static void expect(int is_so, const char* what, int file, int call) {
+    if (is_so) return;
+    fprintf(stderr, "rank %d, file %d, call %d: %s\n", rank, file, call, what);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void told(MPI_Status* status, int file, int call) {
+    int elements = -1;
+    MPI_Get_elements(status, MPI_DOUBLE, &elements);
+    expect(elements == numbers_of(call, rank), "the status has another number of elements", file, call);
+}
+
+static void fill(int file, int call, int stretched) {
+    for (long k = 0; k < numbers_of(call, rank); ++k)
+        memory[stretched ? k / 2 * 3 + k % 2 : k] = value(file, call, rank, k);
+}
+
+static void write_call(MPI_File fh, int file, int call) {
+    const MPI_Offset begin = (MPI_Offset)call * ranks * most * (MPI_Offset)sizeof(double);
+    const int count = (int)numbers_of(call, rank);
+    MPI_Status status;
+    MPI_Datatype triple, strided, pair, two_of_three;
+    MPI_Type_contiguous(3, MPI_DOUBLE, &triple);
+    MPI_Type_create_resized(triple, 0, (MPI_Aint)(3 * ranks * sizeof(double)), &strided);
+    MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+    MPI_Type_create_resized(pair, 0, 3 * (MPI_Aint)sizeof(double), &two_of_three);
+    MPI_Type_commit(&triple);
+    MPI_Type_commit(&strided);
+    MPI_Type_commit(&two_of_three);
+    fill(file, call, call == 1);
+    if (call == 0 || call == 2) { /* a view with gaps; its element is one number, or three of them */
+        CHECK(MPI_File_set_view(fh, begin + 3 * rank * (MPI_Offset)sizeof(double), call == 0 ? MPI_DOUBLE : triple,
+                                strided, "native", MPI_INFO_NULL));
+        CHECK(MPI_File_write_all(fh, memory, count, MPI_DOUBLE, &status));
+        MPI_Offset position = -1;
+        CHECK(MPI_File_get_position(fh, &position));
+        expect(position == (call == 0 ? count : count / 3), "the pointer stands elsewhere", file, call);
+    } else if (call == 6) { /* two calls of one pointer, the second behind the first */
+        CHECK(MPI_File_set_view(fh, begin + (MPI_Offset)rank * most * (MPI_Offset)sizeof(double), MPI_DOUBLE,
+                                MPI_DOUBLE, "native", MPI_INFO_NULL));
+        CHECK(MPI_File_write_all(fh, memory, count / 2, MPI_DOUBLE, MPI_STATUS_IGNORE));
+        CHECK(MPI_File_write_all(fh, memory + count / 2, count - count / 2, MPI_DOUBLE, &status));
+        MPI_Offset position = -1;
+        CHECK(MPI_File_get_position(fh, &position));
+        expect(position == count, "the pointer stands elsewhere", file, call);
+        MPI_Status_set_elements(&status, MPI_DOUBLE, count);
+    } else {
+        const MPI_Offset at = begin + (MPI_Offset)rank * most * (MPI_Offset)sizeof(double);
+        CHECK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+        if (call == 1) { /* gaps in memory */
+            CHECK(MPI_File_write_at_all(fh, at, memory, count / 2, two_of_three, &status));
+        } else if (call == 3 && rank == 0) { /* one element, which cannot be divided */
+            MPI_Datatype all;
+            MPI_Type_contiguous(count, MPI_DOUBLE, &all);
+            MPI_Type_commit(&all);
+            CHECK(MPI_File_write_at_all(fh, at, memory, 1, all, &status));
+            MPI_Type_free(&all);
+        } else { /* 4: some ranks have none; 5: few; else many */
+            CHECK(MPI_File_write_at_all(fh, at, memory, count, MPI_DOUBLE, &status));
+        }
+        MPI_Status seen;
+        CHECK(MPI_File_read_at_all(fh, at, back, count, MPI_DOUBLE, &seen));
+        told(&seen, file, call);
+        for (int k = 0; k < count; ++k)
+            expect(back[k] == value(file, call, rank, k), "another number is read", file, call);
+    }
+    told(&status, file, call);
+    MPI_Type_free(&triple);
+    MPI_Type_free(&strided);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&two_of_three);
+}
+
+static void compare(const char* path, int file) {
+    FILE* in = fopen(path, "rb");
+    expect(in != NULL, "there is no file", file, -1);
+    const long all = (long)ranks * most;
+    double* part = malloc((size_t)all * sizeof(double));
+    for (int call = 0; call < kinds; ++call) {
+        memset(part, 0, (size_t)all * sizeof(double));
+        const size_t got = fread(part, sizeof(double), (size_t)all, in);
+        expect(call == kinds - 1 || got == (size_t)all, "the file is short", file, call);
+        for (int whose = 0; whose < ranks; ++whose)
+            for (long k = 0; k < numbers_of(call, whose); ++k) {
+                double* const there = &part[place(call, whose, k)];
+                expect(*there == value(file, call, whose, k), "a number is another one", file, call);
+                *there = 0;
+            }
+        /* MPI libraries write what lay in their memory between the pieces of call 2, in which ranks have unlike amounts. */
+        for (long i = 0; i < all && call != 2; ++i) expect(part[i] == 0, "a number is where nobody wrote", file, call);
+    }
+    free(part);
+    fclose(in);
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc != 3) MPI_Abort(MPI_COMM_WORLD, 2);
+    for (int file = 0; file < atoi(argv[2]); ++file) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/part_%04d.data", argv[1], file);
+        MPI_File fh;
+        CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+        for (int call = 0; call < kinds; ++call) write_call(fh, file, call);
+        CHECK(MPI_File_close(&fh));
+        if (rank == 0) compare(path, file);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == 0) puts("all numbers are there");
+    MPI_Finalize();
+    return 0;
+}

@@ -20,9 +20,13 @@ constexpr double clearly_faster = 0.7;
 /// Rounds whose portions were not of one size.
 constexpr std::size_t most_wasted = 8;
 
+/// A sum that is too large stays as it is.
 void join(PortionTrial::Portion& sum, const PortionTrial::Portion& portion) {
-    sum.ns += portion.ns;
-    sum.bytes += portion.bytes;
+    std::int64_t ns = 0, bytes = 0;
+    if (__builtin_add_overflow(sum.ns, portion.ns, &ns) || __builtin_add_overflow(sum.bytes, portion.bytes, &bytes))
+        return;
+    sum.ns = ns;
+    sum.bytes = bytes;
 }
 
 bool are_alike(const std::vector<PortionTrial::Portion>& portions) {

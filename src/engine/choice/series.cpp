@@ -16,6 +16,8 @@ constexpr double least_ns = 3e6;
 /// Files whose sizes differ by more are not compared.
 constexpr double like = 1.25;
 constexpr int most_anew = 4;
+/// Far more than a file has.
+constexpr std::int64_t most_calls = std::int64_t{1} << 60;
 /// What portions may cost in a loop's first file, after which nothing more may come.
 constexpr double first_share = 0.02;
 /// A library that took more than the best by as much need not have a whole file.
@@ -238,7 +240,7 @@ void Series::look_at_size(double librarys_ns) {
 /// Its time is of all alternatives, and counts for none.
 void Series::add_compared(const Repetition& repetition) {
     last_bytes_ = repetition.bytes;
-    last_calls_ = repetition.calls;
+    last_calls_ = std::clamp<std::int64_t>(repetition.calls, 0, most_calls);
     all_ns_ += static_cast<double>(repetition.ns);
     if (compares() && !had_calls_) trial_.reset();
     look_at_size(static_cast<double>(repetition.ns));
@@ -253,15 +255,15 @@ void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t el
         if (++empty_ == 3) end("its files hold nothing that can be compared");
         return;
     }
+    const std::int64_t calls = std::clamp<std::int64_t>(repetition.calls, 0, most_calls);
     if (turn.step == Step::compared) return add_compared(repetition);
-    if (last_bytes_ > 0 &&
-        (!are_alike(last_bytes_, repetition.bytes) || !are_alike(2 * last_calls_ + 8, 2 * repetition.calls + 8))) {
+    if (last_bytes_ > 0 && (!are_alike(last_bytes_, repetition.bytes) || !are_alike(last_calls_ + 4, calls + 4))) {
         alternatives_[library].costs.clear();
         begin_anew(library);  // another pattern
         if (ended_) return;
     }
     last_bytes_ = repetition.bytes;
-    last_calls_ = repetition.calls;
+    last_calls_ = std::clamp<std::int64_t>(repetition.calls, 0, most_calls);
     const auto took = static_cast<double>(repetition.ns), bytes = static_cast<double>(repetition.bytes);
     const double cost = took / bytes, before = best_ns();
     all_ns_ += took;

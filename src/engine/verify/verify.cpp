@@ -214,6 +214,7 @@ std::int64_t place_of(Handle& handle, const Call& call) {
     layout::Extent piece;
     if (etypes < 0 || __builtin_mul_overflow(etypes, handle.view.etype_bytes, &byte) || byte >= handle.view_bytes)
         return -1;
+    if (!handle.view.has_places(byte, 1)) return -1;
     return handle.view.pieces(byte, 1).next(piece) ? piece.offset : -1;
 }
 

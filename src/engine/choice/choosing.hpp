@@ -3,9 +3,10 @@
 // What does not live here: the decision (series.hpp), opening files (open.cpp).
 //
 // Promises:
-// - A file is moved by the same writers, or by the library, on all ranks: they have agreed that they know the same before they are.
-// - No collective call is made: what the ranks tell each other goes along where they agree anyway, when a file is opened and when its view is set.
-// - Files that are the library's are opened with the program's own hints, and nothing of the engine happens in them but that calls are timed.
+// - A file, or a portion of a call, is moved by the same writers, or by the library, on all ranks: they have agreed that they know the same before.
+// - No collective call is made for whole files: what the ranks tell each other goes along where they agree anyway, when a file is opened and when its
+//   view is set. Ranks that compare alternatives on portions agree on these (calls/in_portions.cpp).
+// - Files that are the library's from the beginning are opened with the program's own hints, and nothing of the engine happens in them but that calls are timed.
 #pragma once
 
 #include <array>

@@ -202,7 +202,7 @@ TEST(Portions, CostLittleWhereTheEngineIsManyTimesSlower) {
     }
 }
 
-TEST(Portions, CostAProgramThatWritesOnceAHundredth) {
+TEST(Portions, CostAProgramThatWritesOnceLittle) {
     for (const double share : {1.2, 1.5, 2.0}) {
         for (std::uint64_t seed = 0; seed < 50; ++seed) {
             Loop loop = by_shares({1, share, share, share, share}, 0);

@@ -238,12 +238,10 @@ void Series::look_at_size(double librarys_ns) {
 }
 
 /// Its time is of all alternatives, and counts for none.
-void Series::add_compared(const Repetition& repetition) {
-    last_bytes_ = repetition.bytes;
-    last_calls_ = std::clamp<std::int64_t>(repetition.calls, 0, most_calls);
-    all_ns_ += static_cast<double>(repetition.ns);
+void Series::add_compared(double took_ns) {
+    all_ns_ += took_ns;
     if (compares() && !had_calls_) trial_.reset();
-    look_at_size(static_cast<double>(repetition.ns));
+    look_at_size(took_ns);
 }
 
 void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t elapsed_ns) {
@@ -256,14 +254,16 @@ void Series::add(const Turn& turn, const Repetition& repetition, std::int64_t el
         return;
     }
     const std::int64_t calls = std::clamp<std::int64_t>(repetition.calls, 0, most_calls);
-    if (turn.step == Step::compared) return add_compared(repetition);
-    if (last_bytes_ > 0 && (!are_alike(last_bytes_, repetition.bytes) || !are_alike(last_calls_ + 4, calls + 4))) {
+    const bool is_another_pattern =
+        last_bytes_ > 0 && (!are_alike(last_bytes_, repetition.bytes) || !are_alike(last_calls_ + 4, calls + 4));
+    last_bytes_ = repetition.bytes;
+    last_calls_ = calls;
+    if (turn.step == Step::compared) return add_compared(static_cast<double>(repetition.ns));
+    if (is_another_pattern) {
         alternatives_[library].costs.clear();
-        begin_anew(library);  // another pattern
+        begin_anew(library);
         if (ended_) return;
     }
-    last_bytes_ = repetition.bytes;
-    last_calls_ = std::clamp<std::int64_t>(repetition.calls, 0, most_calls);
     const auto took = static_cast<double>(repetition.ns), bytes = static_cast<double>(repetition.bytes);
     const double cost = took / bytes, before = best_ns();
     all_ns_ += took;

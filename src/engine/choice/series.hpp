@@ -91,7 +91,7 @@ private:
     void allow();
     void end_trial();
     void look_at_size(double librarys_ns);
-    void add_compared(const Repetition& repetition);
+    void add_compared(double took_ns);
     [[nodiscard]] std::size_t best() const;
     [[nodiscard]] bool may_try() const;
     [[nodiscard]] std::size_t next_untried() const;

@@ -184,6 +184,8 @@ struct WaitingSize {
 };
 [[nodiscard]] WaitingSize waiting_size(Engine& engine, Handle& handle);
 void forget_size(Handle& handle);
+/// Bytes of the handle's file, as this rank sees it; -1 if it cannot be told.
+[[nodiscard]] std::int64_t length_now(Engine& engine, Handle& handle);
 /// An errno value.
 [[nodiscard]] int grow(Engine& engine, Handle& handle, std::int64_t bytes);
 /// Of a container: etypes of the view before the end of the logical file of so many bytes, a part counting as one.

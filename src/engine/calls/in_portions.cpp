@@ -12,12 +12,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Whether the file holds all bytes that a reading call asks for. Else a part that ends behind the file's end would be short, and not the last.
+bool is_all_there(Engine& engine, Handle& handle, const Call& call, std::int64_t bytes) {
+    MPI_Offset etypes = call.offset;
+    if (handle.view_bytes == 0) return false;
+    if (!call.explicit_offset && position_of(handle, call.fh, etypes) != MPI_SUCCESS) return false;
+    std::int64_t first = 0;
+    if (etypes < 0 || __builtin_mul_overflow(etypes, handle.view.etype_bytes, &first) ||
+        first > handle.view_bytes - bytes || !handle.view.has_places(first, bytes))
+        return false;
+    layout::Extent last;
+    layout::PieceCursor cursor = handle.view.pieces(first + bytes - 1, 1);
+    return cursor.next(last) && last.end() <= length_now(engine, handle);
+}
+
 /// The program's call, part by part.
 class PartedCall {
 public:
-    PartedCall(Engine& engine, const Handle& handle, const Call& call) : engine_(engine), call_(call) {
+    PartedCall(Engine& engine, Handle& handle, const Call& call) : engine_(engine), call_(call) {
         bytes_ = bytes_asked(call);
-        has_gaps_ = !handle.view.filetype->contiguous;
+        const bool reads = call.direction == Direction::read;
+        may_leave_gaps_ = !reads && !handle.view.filetype->contiguous;
+        if (reads && bytes_ > 0 && !is_all_there(engine, handle, call, bytes_)) return;
         MPI_Count size = 0, lower = 0;
         if (bytes_ <= 0 || PMPI_Type_size_x(call.datatype, &size) != MPI_SUCCESS ||
             PMPI_Type_get_extent_x(call.datatype, &lower, &extent_) != MPI_SUCCESS)
@@ -29,13 +45,13 @@ public:
     }
 
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-    /// Into how many units it can be divided at most. What is read stays whole: at the end of the file a part would be short, and not the last.
+    /// Into how many units it can be divided at most.
     [[nodiscard]] std::int64_t most_units() const {
         if (bytes_ <= 0) return PortionTrial::most_units;
-        if (step_ == 0 || call_.direction == Direction::read) return 1;
+        if (step_ == 0) return 1;
         return std::clamp<std::int64_t>(call_.count / step_, 1, PortionTrial::most_units);
     }
-    [[nodiscard]] bool has_gaps() const { return has_gaps_; }
+    [[nodiscard]] bool may_leave_gaps() const { return may_leave_gaps_; }
     /// From now on it has so many units, the same number on all ranks.
     void divide(std::int64_t units) { units_ = units; }
     [[nodiscard]] std::int64_t units_left() const { return units_ - done_; }
@@ -77,7 +93,7 @@ private:
 
     Engine& engine_;
     const Call& call_;
-    bool has_gaps_ = false;  ///< in the view
+    bool may_leave_gaps_ = false;  ///< in what it writes
     std::int64_t bytes_ = 0, etype_bytes_ = 1, step_ = 0;
     MPI_Count size_ = 0, extent_ = 0;
     std::int64_t units_ = 1, done_ = 0;
@@ -113,11 +129,11 @@ int move_by(Engine& engine, Handle& handle, std::size_t alternative, const Call&
 
 /// Collective: into how many units the call is divided. Where views have gaps, and one rank has fewer bytes than another, parts would leave gaps
 /// between the ranks that the whole call does not have. MPICH and Open MPI write bytes of their own memory into gaps behind the end of a file.
-PortionTrial::Divided divide(const Handle& handle, const PartedCall& call) {
+PortionTrial::Divided divide(const Handle& handle, const PartedCall& call, bool reads) {
     const exchange::Group::Range all = range_of_all(handle, {call.most_units(), call.bytes()});
-    const exchange::Group::Range views = range_of_all(handle, {call.bytes(), call.has_gaps() ? 1 : 0});
+    const exchange::Group::Range views = range_of_all(handle, {call.bytes(), call.may_leave_gaps() ? 1 : 0});
     const bool leaves_gaps = views.most != 0 && views.least != all.most;
-    return {all.most, leaves_gaps ? 1 : std::min(all.least, PortionTrial::units_for(all.most))};
+    return {all.most, leaves_gaps ? 1 : std::min(all.least, PortionTrial::units_for(all.most)), reads};
 }
 
 }  // namespace
@@ -137,7 +153,7 @@ int transfer_in_portions(Engine& engine, Handle& handle, const Call& call, Funct
     Series& series = handle.choosing->series->series;
     if (!series.compares()) return move_by(engine, handle, series.mover(), call, same, independent);
     PartedCall parts(engine, handle, call);
-    const PortionTrial::Divided divided = divide(handle, parts);
+    const PortionTrial::Divided divided = divide(handle, parts, call.direction == Direction::read);
     parts.divide(divided.units);
     while (series.compares()) {
         const auto whose = series.trial()->next(divided, parts.units_left());
@@ -151,11 +167,11 @@ int transfer_in_portions(Engine& engine, Handle& handle, const Call& call, Funct
         });
         const std::int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
         const exchange::Group::Range slowest = range_of_all(handle, {-ns, bytes});
-        series.add(PortionTrial::Portion{*whose, -slowest.least, slowest.most});
+        series.add(PortionTrial::Portion{*whose, -slowest.least, slowest.most, divided.reads});
     }
     const std::int64_t left = parts.units_left();
     if (left > 0) {
-        series.add_rest(divided.bytes / divided.units * left);
+        series.add_rest(divided, divided.bytes / divided.units * left);
         parts.move(left,
                    [&](const Call& part) { return move_by(engine, handle, series.mover(), part, same, independent); });
     }

@@ -43,19 +43,10 @@ void put(FileState& file, Said said) {
     file.deferring = std::move(said.by);
 }
 
-/// -1 if it cannot be told.
-std::int64_t length(Engine& engine, Handle& handle) {
-    if (!descriptor_is_usable(engine, handle)) return -1;
-    const StorageScope scope(engine);
-    struct stat info{};
-    if (::fstat(handle.descriptor.number, &info) != 0) return -1;
-    return static_cast<std::int64_t>(info.st_size);
-}
-
 bool may_wait(Engine& engine, Handle& handle, MPI_Offset size) {
     if (!handle.writable || !handle.defers_set_size) return false;
     if (handle.library_atomic) return false;
-    const std::int64_t now = length(engine, handle);
+    const std::int64_t now = length_now(engine, handle);
     FileState& file = *handle.file;
     const std::lock_guard guard(file.size_lock);
     if (file.deferring && file.deferring.get() != &handle) return false;
@@ -192,8 +183,16 @@ MPI_Offset container_end(const Handle& handle, std::int64_t bytes) {
     return ceil_divide(handle.view.data_before(bytes), handle.view.etype_bytes);
 }
 
+std::int64_t length_now(Engine& engine, Handle& handle) {
+    if (!descriptor_is_usable(engine, handle)) return -1;
+    const StorageScope scope(engine);
+    struct stat info{};
+    if (::fstat(handle.descriptor.number, &info) != 0) return -1;
+    return static_cast<std::int64_t>(info.st_size);
+}
+
 int grow(Engine& engine, Handle& handle, std::int64_t bytes) {
-    const std::int64_t now = length(engine, handle);
+    const std::int64_t now = length_now(engine, handle);
     if (now < 0) return EIO;
     if (now >= bytes) return 0;
     ++handle.totals.sizes_grown;
@@ -226,7 +225,7 @@ WaitingSize waiting_size(Engine& engine, Handle& handle) {
         if (handle.file->deferring.get() != &handle) return waiting;
         waiting.said = handle.file->deferred_bytes;
     }
-    waiting.there = std::max<std::int64_t>(0, length(engine, handle));
+    waiting.there = std::max<std::int64_t>(0, length_now(engine, handle));
     return waiting;
 }
 

@@ -19,6 +19,8 @@ constexpr std::array<double, 4> behind = {2, 1.5, 1.3, 1.2};
 constexpr double clearly_faster = 0.7;
 /// Rounds whose portions were not of one size.
 constexpr std::size_t most_wasted = 8;
+/// A round that has waited through so many calls of the other direction is given up.
+constexpr std::size_t most_passed_by = 4;
 
 /// A sum that is too large stays as it is.
 void join(PortionTrial::Portion& sum, const PortionTrial::Portion& portion) {
@@ -60,6 +62,7 @@ std::vector<std::size_t> PortionTrial::present() const {
 /// In an order of chance, but that the library is the first of all.
 void PortionTrial::begin_round() {
     round_.clear();
+    passed_by_ = 0;
     order_ = present();
     const std::size_t kept = is_warm_ ? 0 : 1;
     for (std::size_t left = order_.size(); left > kept + 1; --left) {
@@ -82,6 +85,7 @@ std::int64_t PortionTrial::width(const Divided& call) const {
 std::optional<std::size_t> PortionTrial::next(const Divided& call, std::int64_t units_left) const {
     const std::int64_t units = width(call);
     if (is_over_ || call.bytes <= 0 || units > units_left) return std::nullopt;
+    if (!round_.empty() && round_.front().reads != call.reads) return std::nullopt;
     const std::size_t whose = order_[round_.size()];
     const double usual = alternatives_[library].last;
     if (whose == library || usual <= 0) return whose;
@@ -106,6 +110,7 @@ void PortionTrial::add(const Portion& portion) {
     const auto place = order_.begin() + std::ssize(round_), its = std::find(place, order_.end(), portion.alternative);
     if (its == order_.end()) return;
     std::iter_swap(place, its);
+    passed_by_ = 0;
     const auto took = static_cast<double>(portion.ns), bytes = static_cast<double>(portion.bytes);
     all_ns_ += took;
     join(all_[portion.alternative], portion);
@@ -128,7 +133,11 @@ bool PortionTrial::looks_hopeless() const {
     return slower >= 2 && faster == 0;
 }
 
-void PortionTrial::add_rest(std::int64_t bytes) { all_ns_ += alternatives_[best_].last * static_cast<double>(bytes); }
+void PortionTrial::add_rest(const Divided& call, std::int64_t bytes) {
+    all_ns_ += alternatives_[best_].last * static_cast<double>(bytes);
+    if (is_over_ || round_.empty() || round_.front().reads == call.reads) return;
+    if (++passed_by_ == most_passed_by) begin_round();
+}
 
 void PortionTrial::end_round() {
     if (!are_alike(round_)) {

@@ -5,7 +5,7 @@
 //
 // Promises:
 // - Against the MPI library, portions cost no more than a given share of all that was moved, but for the last of them.
-// - Portions are compared with each other only where they follow on each other and are of about one size.
+// - Portions are compared with each other only where they follow on each other, are of about one size, and are all read or all written.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,13 @@ public:
         std::size_t alternative = library;
         std::int64_t ns = 0;
         std::int64_t bytes = 0;
+        bool reads = false;
     };
     /// A call whose bytes can be divided: how much it has in all, and in one of its units.
     struct Divided {
         std::int64_t bytes = 0;  ///< of the rank that has most
         std::int64_t units = 1;  ///< equal parts into which every rank can divide its own
+        bool reads = false;
     };
 
     explicit PortionTrial(Options options);
@@ -46,8 +48,8 @@ public:
     /// Whose portion is next, of a call of which so many units are left; nothing: the best moves what is left.
     [[nodiscard]] std::optional<std::size_t> next(const Divided& call, std::int64_t units_left) const;
     void add(const Portion& portion);
-    /// The best moves so many bytes.
-    void add_rest(std::int64_t bytes);
+    /// The best moves so many bytes of the call.
+    void add_rest(const Divided& call, std::int64_t bytes);
     /// What portions may cost against the library.
     struct Limits {
         double share = 0;     ///< of all that is moved
@@ -95,6 +97,7 @@ private:
     std::uint64_t random_;
     std::vector<std::size_t> order_;  ///< of this round
     std::vector<Portion> round_;      ///< what it has so far
+    std::size_t passed_by_ = 0;       ///< calls since the last portion that read where the round's wrote, or the other way round
     bool is_warm_ = false;            ///< the first round counts for little: what each way makes once, it makes there
     std::size_t rounds_ = 0, wasted_ = 0;
     Limits limits_;

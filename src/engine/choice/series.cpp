@@ -91,9 +91,9 @@ void Series::add(const PortionTrial::Portion& portion) {
     if (trial_->is_over()) end_trial();
 }
 
-void Series::add_rest(std::int64_t bytes) {
+void Series::add_rest(const PortionTrial::Divided& call, std::int64_t bytes) {
     had_calls_ = true;
-    if (compares()) trial_->add_rest(bytes);
+    if (compares()) trial_->add_rest(call, bytes);
 }
 
 void Series::end(std::string why) {

@@ -64,7 +64,7 @@ public:
     [[nodiscard]] std::int64_t trials() const { return trials_; }
     /// Where it compares; what all ranks agree on.
     void add(const PortionTrial::Portion& portion);
-    void add_rest(std::int64_t bytes);
+    void add_rest(const PortionTrial::Divided& call, std::int64_t bytes);
     /// All is left to the library from now on. `why` is said in the report.
     void end(std::string why);
 

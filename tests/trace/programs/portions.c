@@ -1,5 +1,6 @@
 /* portions FOLDER FILES: all ranks write FILES files, part_0000.data and so on, by collective calls that can be divided in different ways, and
- * check what the calls tell them. Rank 0 reads each file again and compares every number. */
+ * check what the calls tell them. They read back what they wrote by the same kinds of calls. Rank 0 reads each file again and compares every
+ * number. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,36 @@ static void fill(int file, int call, int stretched) {
         memory[stretched ? k / 2 * 3 + k % 2 : k] = value(file, call, rank, k);
 }
 
+/* By the pointer, from the view's begin. */
+static void read_back(MPI_File fh, int file, int call) {
+    const int count = (int)numbers_of(call, rank), etypes = call == 2 ? count / 3 : count;
+    MPI_Status status;
+    MPI_Offset position = -1;
+    memset(back, 0, (size_t)count * sizeof(double));
+    CHECK(MPI_File_seek(fh, 0, MPI_SEEK_SET));
+    CHECK(MPI_File_read_all(fh, back, count, MPI_DOUBLE, &status));
+    told(&status, file, call);
+    CHECK(MPI_File_get_position(fh, &position));
+    expect(position == etypes, "the pointer stands elsewhere after a read", file, call);
+    for (int k = 0; k < count; ++k)
+        expect(back[k] == value(file, call, rank, k), "another number is read", file, call);
+}
+
+/* All ranks read the file's last numbers, and ask for as many that are not there. */
+static void read_the_end(MPI_File fh, int file) {
+    enum { there = 60000 };
+    const int call = kinds - 1, whose = ranks - 1;
+    const long end = numbers_of(call, whose);
+    const MPI_Offset at = ((MPI_Offset)call * ranks + whose) * most + end - there;
+    CHECK(MPI_File_sync(fh));
+    CHECK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(MPI_File_sync(fh));
+    CHECK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    CHECK(MPI_File_read_at_all(fh, at * (MPI_Offset)sizeof(double), back, 2 * there, MPI_DOUBLE, MPI_STATUS_IGNORE));
+    for (long k = 0; k < there; ++k)
+        expect(back[k] == value(file, call, whose, end - there + k), "another number is read at the end", file, call);
+}
+
 static void write_call(MPI_File fh, int file, int call) {
     const MPI_Offset begin = (MPI_Offset)call * ranks * most * (MPI_Offset)sizeof(double);
     const int count = (int)numbers_of(call, rank);
@@ -64,6 +95,7 @@ static void write_call(MPI_File fh, int file, int call) {
         MPI_Offset position = -1;
         CHECK(MPI_File_get_position(fh, &position));
         expect(position == (call == 0 ? count : count / 3), "the pointer stands elsewhere", file, call);
+        read_back(fh, file, call);
     } else if (call == 6) { /* two calls of one pointer, the second behind the first */
         CHECK(MPI_File_set_view(fh, begin + (MPI_Offset)rank * most * (MPI_Offset)sizeof(double), MPI_DOUBLE,
                                 MPI_DOUBLE, "native", MPI_INFO_NULL));
@@ -72,6 +104,7 @@ static void write_call(MPI_File fh, int file, int call) {
         MPI_Offset position = -1;
         CHECK(MPI_File_get_position(fh, &position));
         expect(position == count, "the pointer stands elsewhere", file, call);
+        read_back(fh, file, call);
         MPI_Status_set_elements(&status, MPI_DOUBLE, count);
     } else {
         const MPI_Offset at = begin + (MPI_Offset)rank * most * (MPI_Offset)sizeof(double);
@@ -133,6 +166,7 @@ int main(int argc, char** argv) {
         MPI_File fh;
         CHECK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
         for (int call = 0; call < kinds; ++call) write_call(fh, file, call);
+        read_the_end(fh, file);
         CHECK(MPI_File_close(&fh));
         if (rank == 0) compare(path, file);
         MPI_Barrier(MPI_COMM_WORLD);

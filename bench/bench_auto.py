@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import run
 
 FILES = 20
 QUICK_FILES = 12
+ROUNDS = 3
 LIBRARY = "library"
 AUTO = "auto"
 SLOW_LIBRARY = launch.ROOT / "tests" / "trace" / "programs" / "slow_library.c"
@@ -37,8 +39,9 @@ the best writers named beforehand, and against the MPI library. Repeat with
     make bench-auto RECORD=1     # the same, and into this page
 
 Seconds in the collective writes of all files, from barrier to barrier, without open and close. Each way is a process
-of its own, one after the other, traced at the MPI-IO layer; nothing of earlier runs is known. "/ best" is auto over
-the best of the others, "/ library" auto over the MPI library: below 1 is less time.
+of its own, one after the other, in several rounds, traced at the MPI-IO layer; nothing of earlier runs is known. A
+figure is the median over the rounds. "/ best" is auto over the best of the others, "/ library" auto over the MPI
+library: below 1 is less time.
 
 Storage: `tmpfs` is memory. `slow engine`: a test backend lets the engine move 100 MB a second, and the library's calls
 go past it. `slow library`: each of the library's collective writes takes 5 ms longer.
@@ -52,9 +55,15 @@ class Kernel:
     name: str
     settings: tuple[str, ...]
 
+    @property
+    def title(self) -> str:
+        """With its settings."""
+        return " ".join([self.name, *self.settings])
+
 
 KERNELS = (
     Kernel("ior-segmented", ("data=4MiB", "transfer=256KiB")),
+    Kernel("ior-segmented", ("data=16MiB", "transfer=2MiB")),
     Kernel("lattice", ()),
 )
 
@@ -67,9 +76,14 @@ class Loop:
     mpi: str
     ranks: int
     storage: str
-    seconds: dict[str, float] = field(default_factory=dict)
+    runs: dict[str, list[float]] = field(default_factory=dict)
     said: str = ""
     failed: str = ""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The median of each way."""
+        return {way: statistics.median(times) for way, times in self.runs.items()}
 
     def best(self) -> tuple[str, float]:
         """The way that is best, of those that try nothing."""
@@ -98,9 +112,10 @@ def storages(mpi: str, scratch: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def measure(loop: Loop, kernel: Kernel, variables: dict[str, str], files: int, scratch: Path) -> None:
-    """All ways of one loop."""
-    for way, rule in {LIBRARY: "", **plans(loop.ranks)}.items():
+def measure(loop: Loop, kernel: Kernel, variables: dict[str, str], files: int, scratch: Path, rounds: int) -> None:
+    """All ways of one loop, each round in the reverse order of the one before."""
+    ways = list({LIBRARY: "", **plans(loop.ranks)}.items())
+    for way, rule in [one for number in range(rounds) for one in (ways if number % 2 == 0 else reversed(ways))]:
         plan = scratch / "plan.toml"
         plan.write_text(f'[[file]]\nmatch = "*"\n{rule}\n', encoding="utf-8")
         trace = scratch / "trace"
@@ -110,7 +125,7 @@ def measure(loop: Loop, kernel: Kernel, variables: dict[str, str], files: int, s
         traced = launch.Traced(trace, plan if rule else None, "mpiio")
         try:
             rows = launch.run_program(launch.KERNEL_RUNNER, loop.mpi, loop.ranks, arguments, traced, variables)
-            loop.seconds[way] = sum(row["mib"] / row["write_mib_per_s"] for row in rows)
+            loop.runs.setdefault(way, []).append(sum(row["mib"] / row["write_mib_per_s"] for row in rows))
             if way == AUTO:
                 loop.said = said(launch.report(trace))
         except (launch.BenchmarkError, subprocess.TimeoutExpired) as error:
@@ -135,7 +150,8 @@ def page(document: dict[str, Any]) -> str:
     lines = [
         INTRODUCTION,
         f"{document['date']}: {about['processors']} processors ({about['processor']}), Linux {about['kernel']}, load "
-        f"{about['load_before']:.1f} before and {document['load_after']:.1f} after; {document['files']} files a loop.",
+        f"{about['load_before']:.1f} before and {document['load_after']:.1f} after; {document['files']} files a loop, "
+        f"{document['rounds']} rounds. The last column is of one round.",
         "",
         "| storage | kernel | MPI | ranks | library | best | auto | / best | / library | files by |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -161,10 +177,11 @@ def main() -> int:
     parser.add_argument("--mpi", action="append", choices=launch.KINDS, help="only this MPI library; may be repeated")
     parser.add_argument("--ranks", action="append", type=int, help="number of ranks (default 2 and 4); may be repeated")
     parser.add_argument("--storage", action="append", help="only this storage; may be repeated")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"runs of each way (default {ROUNDS})")
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page there")
     options = parser.parse_args()
-    files = QUICK_FILES if options.quick else FILES
+    files, rounds = (QUICK_FILES, 1) if options.quick else (FILES, options.rounds)
     loops = []
     about = run.machine()
     scratch = Path(tempfile.mkdtemp(prefix="ioweir-auto-", dir=run.TMPFS))
@@ -175,14 +192,14 @@ def main() -> int:
                     continue
                 for kernel in KERNELS[:1] if options.quick else KERNELS:
                     for ranks in options.ranks or [2, 4]:
-                        print(f"-- {kernel.name}, {launch.KIND_TITLES[mpi]}, {ranks} ranks, {storage}", flush=True)
-                        loops.append(Loop(kernel.name, mpi, ranks, storage))
-                        measure(loops[-1], kernel, variables, files, scratch)
+                        print(f"-- {kernel.title}, {launch.KIND_TITLES[mpi]}, {ranks} ranks, {storage}", flush=True)
+                        loops.append(Loop(kernel.title, mpi, ranks, storage))
+                        measure(loops[-1], kernel, variables, files, scratch, rounds)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     document = {
         "date": time.strftime("%Y-%m-%d"), "machine": about, "load_after": os.getloadavg()[0], "files": files,
-        "loops": loops,
+        "rounds": rounds, "loops": loops,
     }  # fmt: skip
     run.keep("auto", page(document), document, options)
     return 1 if any(loop.failed for loop in loops) else 0

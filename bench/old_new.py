@@ -115,6 +115,8 @@ class Twice:
         self.rows: dict[tuple[str, str], Row] = {}
         self.bench = self.place = ""
         self.runs: collections.Counter[str] = collections.Counter()
+        self.remembered: dict[str, list[Any]] = {}
+        """Of runs that are not measured."""
         self.run_once = launch.run_program
 
     def __call__(
@@ -130,7 +132,12 @@ class Twice:
         library = program == partition_runs.PROGRAM and arguments[0] not in OF_OTHERS
         what = self.title(kind, ranks, arguments)
         if not (own or library) or not self.wanted(what):
-            return once()
+            if program != partition_runs.PROGRAM:
+                return once()
+            # Nothing is left behind there that another run needs.
+            if what not in self.remembered:
+                self.remembered[what] = once()
+            return self.remembered[what]
         homes = [self.old, self.new] if self.runs[what] % 2 else [self.new, self.old]
         self.runs[what] += 1
         found: dict[Home, list[Any]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import partition_runs
 from old_new import Home, Twice
 
 
@@ -21,3 +22,19 @@ def test_repetitions_of_one_run_are_not_pairs() -> None:
     assert [round(one, 9) for one in row.old] == [2.0, 2.0]
     assert [round(one, 9) for one in row.new] == [4.0, 1.0]
     assert (round(row.interval.low, 9), round(row.interval.high, 9)) == (0.5, 2.0)
+
+
+def test_what_is_not_measured_of_partitioned_files_runs_once() -> None:
+    twice = Twice(Home(Path("/old")), Home(Path("/new")), frozenset({("partition", "another row")}), ["mpich"], None)
+    twice.bench, twice.place = "partition", "memory"
+    made: list[list[str]] = []
+
+    def run_once(_program: str, _kind: str, _ranks: int, arguments: list[str], *_: object) -> list[object]:
+        made.append(arguments)
+        return [{"seconds": 1.0}]
+
+    twice.run_once = run_once  # type: ignore[assignment]
+    for words in (["sync", "/a", "1"], ["own", "/a", "1"], ["sync", "/b", "1"]):
+        assert twice(partition_runs.PROGRAM, "mpich", 2, words) == [{"seconds": 1.0}]
+    assert made == [["sync", "/a", "1"], ["own", "/a", "1"]]
+    assert not twice.rows

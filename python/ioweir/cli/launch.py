@@ -26,6 +26,9 @@ PlanOption = Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", 
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare files with what the program passed in; exit 74 unless all is equal.")
 ]
+BatchVerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Compare files with what the program passed in; ioweir report says the rest.")
+]
 
 
 class OnKill(str, Enum):
@@ -160,7 +163,7 @@ def env(
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Trace directory, new or empty.")
     ] = None,
     plan: PlanOption = None,
-    verify: VerifyOption = False,
+    verify: BatchVerifyOption = False,
     auto: AutoOption = False,
     layers: LayersOption = None,
     callsites: CallSitesOption = False,

@@ -46,11 +46,14 @@ std::optional<Trial::Result> end_trial(const Handle& handle, const Choice& choic
 
 /// Collective where the calls are: whether the engine's second call was long and fast; it took what its slowest rank took.
 bool has_time(const Engine& engine, const Handle& handle, const Choice& choice, bool collective) {
-    std::array<std::int64_t, 2> all = choice.look;
-    if (collective && handle.size > 1 &&
-        PMPI_Allreduce(MPI_IN_PLACE, all.data(), 2, MPI_INT64_T, MPI_MAX, handle.comm) != MPI_SUCCESS)
-        return false;
-    const auto [ns, bytes] = all;
+    auto [ns, bytes] = choice.look;
+    if (collective) {
+        // A program with one call a file may make no more than these: the library's reduction, whose ranks spin for a processor that others need,
+        // would be a third of such a call.
+        const exchange::Group::Range all = range_of_all(handle, {-ns, bytes});
+        ns = -all.least;
+        bytes = all.most;
+    }
     return ns >= engine.trial_pace.long_call_ns && bytes / (ns / 1000 + 1) >= engine.trial_pace.fast_bytes_per_us;
 }
 

@@ -17,10 +17,12 @@ constexpr double far_behind = 4;
 /// The same after each round that counts, by the shortest of its portions; the last of them for all rounds after it.
 constexpr std::array<double, 4> behind = {2, 1.5, 1.3, 1.2};
 constexpr double clearly_faster = 0.7;
-/// Rounds whose portions were not of one size.
+/// Rounds whose portions were not of one size, or that were given up.
 constexpr std::size_t most_wasted = 8;
-/// A round that has waited through so many calls of the other direction is given up.
+/// A round is given up that has waited through so many calls of other sizes.
 constexpr std::size_t most_passed_by = 4;
+/// So many times as many bytes the other way: that is what the program does more of.
+constexpr double far_more = 2;
 
 /// A sum that is too large stays as it is.
 void join(PortionTrial::Portion& sum, const PortionTrial::Portion& portion) {
@@ -31,24 +33,63 @@ void join(PortionTrial::Portion& sum, const PortionTrial::Portion& portion) {
     sum.bytes = bytes;
 }
 
+bool are_of_one_size(std::int64_t one, std::int64_t other) {
+    const auto [least, most] = std::minmax(one, other);
+    return least > 0 && most - least <= most / 8;
+}
+
 bool are_alike(const std::vector<PortionTrial::Portion>& portions) {
     const auto [least, most] = std::minmax_element(
         portions.begin(), portions.end(), [](const auto& one, const auto& other) { return one.bytes < other.bytes; });
-    return least->bytes > 0 && most->bytes - least->bytes <= most->bytes / 8;
+    return are_of_one_size(least->bytes, most->bytes);
 }
 
 }  // namespace
 
 PortionTrial::PortionTrial(Options options)
-    : alternatives_(options.alternatives),
-      all_(options.alternatives),
-      counted_(options.alternatives),
-      random_(options.seed) {
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].alternative = counted_[i].alternative = i;
-    for (std::size_t i = 1; i < options.left_out.size() && i < alternatives_.size(); ++i)
-        alternatives_[i].is_out = options.left_out[i];
+    : left_out_(std::move(options.left_out)), alternatives_(options.alternatives), random_(options.seed) {
+    compare_direction(false);
     if (present().size() < 2) is_over_ = true;
+}
+
+/// From the beginning.
+void PortionTrial::compare_direction(bool reads) {
+    reads_ = reads;
+    is_warm_ = false;
+    rounds_ = 0;
+    best_ = library;
+    all_.assign(alternatives_.size(), {});
+    counted_.assign(alternatives_.size(), {});
+    for (std::size_t i = 0; i < alternatives_.size(); ++i) {
+        alternatives_[i] = {};
+        alternatives_[i].is_out = i != library && i < left_out_.size() && left_out_[i];
+        all_[i].alternative = counted_[i].alternative = i;
+    }
     begin_round();
+}
+
+bool PortionTrial::fits_round(const Divided& call) const {
+    if (call.bytes <= 0 || call.reads != reads_) return false;
+    return round_.empty() || are_of_one_size(call.bytes / call.units * width(call), round_.front().bytes);
+}
+
+void PortionTrial::see(const Divided& call) {
+    if (is_over_ || call.bytes <= 0) return;
+    const std::size_t mine = call.reads ? 1 : 0;
+    seen_[mine] += static_cast<double>(call.bytes);
+    if (call.reads != reads_ && seen_[mine] > far_more * seen_[1 - mine]) {
+        const bool has_any = !round_.empty() || is_warm_;
+        compare_direction(call.reads);
+        if (has_any) waste();
+    }
+    if (call.reads != reads_ || fits_round(call)) return;
+    if (++passed_by_ < most_passed_by) return;
+    waste();
+    if (!is_over_) begin_round();
+}
+
+void PortionTrial::waste() {
+    if (++wasted_ == most_wasted) end();
 }
 
 std::vector<std::size_t> PortionTrial::present() const {
@@ -85,7 +126,7 @@ std::int64_t PortionTrial::width(const Divided& call) const {
 std::optional<std::size_t> PortionTrial::next(const Divided& call, std::int64_t units_left) const {
     const std::int64_t units = width(call);
     if (is_over_ || call.bytes <= 0 || units > units_left) return std::nullopt;
-    if (!round_.empty() && round_.front().reads != call.reads) return std::nullopt;
+    if (!fits_round(call)) return std::nullopt;
     const std::size_t whose = order_[round_.size()];
     const double usual = alternatives_[library].last;
     if (whose == library || usual <= 0) return whose;
@@ -134,16 +175,11 @@ bool PortionTrial::looks_hopeless() const {
 }
 
 void PortionTrial::add_rest(const Divided& call, std::int64_t bytes) {
-    all_ns_ += alternatives_[best_].last * static_cast<double>(bytes);
-    if (is_over_ || round_.empty() || round_.front().reads == call.reads) return;
-    if (++passed_by_ == most_passed_by) begin_round();
+    if (call.reads == reads_) all_ns_ += alternatives_[best_].last * static_cast<double>(bytes);
 }
 
 void PortionTrial::end_round() {
-    if (!are_alike(round_)) {
-        if (++wasted_ == most_wasted) end();
-        return;
-    }
+    if (!are_alike(round_)) return waste();
     const bool counts = std::exchange(is_warm_, true);
     for (const Portion& portion : round_) {
         Alternative& one = alternatives_[portion.alternative];

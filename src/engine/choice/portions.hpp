@@ -5,9 +5,11 @@
 //
 // Promises:
 // - Against the MPI library, portions cost no more than a given share of all that was moved, but for the last of them.
-// - Portions are compared with each other only where they follow on each other, are of about one size, and are all read or all written.
+// - Portions are compared with each other only where they follow on each other and are of about one size. All of a trial are read, or all written,
+//   whichever the program does more of; who is the best at that moves its other calls, too.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,11 +32,10 @@ public:
         std::size_t alternative = library;
         std::int64_t ns = 0;
         std::int64_t bytes = 0;
-        bool reads = false;
     };
     /// A call whose bytes can be divided: how much it has in all, and in one of its units.
     struct Divided {
-        std::int64_t bytes = 0;  ///< of the rank that has most
+        std::int64_t bytes = 0;  ///< of the rank that has most; 0: the call is not to be compared
         std::int64_t units = 1;  ///< equal parts into which every rank can divide its own
         bool reads = false;
     };
@@ -43,6 +44,8 @@ public:
 
     /// How many units a call of so many bytes is to have, at most.
     [[nodiscard]] static std::int64_t units_for(std::int64_t bytes);
+    /// A call comes; before next() is asked about it.
+    void see(const Divided& call);
     /// How many units the next portion takes.
     [[nodiscard]] std::int64_t width(const Divided& call) const;
     /// Whose portion is next, of a call of which so many units are left; nothing: the best moves what is left.
@@ -87,17 +90,23 @@ private:
 
     void begin_round();
     void end_round();
+    void waste();
+    void compare_direction(bool reads);
+    [[nodiscard]] bool fits_round(const Divided& call) const;
     void compare();
     [[nodiscard]] std::vector<std::size_t> present() const;
     [[nodiscard]] std::size_t cheapest() const;
     void end();
 
+    std::vector<bool> left_out_;
     std::vector<Alternative> alternatives_;
     std::vector<Portion> all_, counted_;  ///< sums over the portions of each
     std::uint64_t random_;
     std::vector<std::size_t> order_;  ///< of this round
     std::vector<Portion> round_;      ///< what it has so far
-    std::size_t passed_by_ = 0;       ///< calls since the last portion that read where the round's wrote, or the other way round
+    std::size_t passed_by_ = 0;       ///< calls since its last portion of which none would be like it
+    std::array<double, 2> seen_{};    ///< bytes of calls that write, and that read
+    bool reads_ = false;              ///< what is compared
     bool is_warm_ = false;            ///< the first round counts for little: what each way makes once, it makes there
     std::size_t rounds_ = 0, wasted_ = 0;
     Limits limits_;

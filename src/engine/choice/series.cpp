@@ -82,17 +82,24 @@ void Series::end_trial() {
     next_ = decide();
 }
 
+void Series::see(const PortionTrial::Divided& call) {
+    for (const std::int64_t word : {call.bytes, call.units, std::int64_t{call.reads}})
+        state_ = mixed_bits(state_ ^ static_cast<std::uint64_t>(word));
+    if (call.bytes > 0) had_calls_ = true;
+    if (!compares()) return;
+    trial_->see(call);
+    if (trial_->is_over()) end_trial();
+}
+
 void Series::add(const PortionTrial::Portion& portion) {
     for (const std::int64_t word : {static_cast<std::int64_t>(portion.alternative), portion.ns, portion.bytes})
         state_ = mixed_bits(state_ ^ static_cast<std::uint64_t>(word));
-    had_calls_ = true;
     if (!compares()) return;
     trial_->add(portion);
     if (trial_->is_over()) end_trial();
 }
 
 void Series::add_rest(const PortionTrial::Divided& call, std::int64_t bytes) {
-    had_calls_ = true;
     if (compares()) trial_->add_rest(call, bytes);
 }
 

@@ -62,7 +62,8 @@ public:
     /// The last comparison, also when it is over; null: there was none.
     [[nodiscard]] const PortionTrial* trial() const { return trial_ ? &*trial_ : nullptr; }
     [[nodiscard]] std::int64_t trials() const { return trials_; }
-    /// Where it compares; what all ranks agree on.
+    /// Where it compares; what all ranks agree on: a call, its portions, and the rest of it.
+    void see(const PortionTrial::Divided& call);
     void add(const PortionTrial::Portion& portion);
     void add_rest(const PortionTrial::Divided& call, std::int64_t bytes);
     /// All is left to the library from now on. `why` is said in the report.

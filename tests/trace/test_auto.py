@@ -279,5 +279,6 @@ def test_portions_of_all_kinds_of_calls_arrive(mpi: Mpi, ranks: int, slow_ms: in
         ]  # fmt: skip
         finished = run([*words, *command]).expect()
         assert "all numbers are there" in finished.out
+        assert mpi.name != "mpich" or "4 of 4 writes failed" in finished.out
         found = reader.read(tmp_path / f"trace-{seed}").chosen_files
         assert {one.words.split()[1] for one in found if one.step == "portion"} >= {"library", "everyone"}

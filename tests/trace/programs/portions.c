@@ -2,9 +2,11 @@
  * check what the calls tell them. They read back what they wrote by the same kinds of calls. Rank 0 reads each file again and compares every
  * number. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "check.h"
 
@@ -155,6 +157,64 @@ static void compare(const char* path, int file) {
     fclose(in);
 }
 
+static int raised;
+static void count(MPI_File* fh, int* code, ...) {
+    (void)fh;
+    (void)code;
+    ++raised;
+}
+
+static MPI_File open_counting(const char* path, int mode) {
+    MPI_File fh;
+    MPI_Errhandler handler;
+    CHECK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &fh));
+    CHECK(MPI_File_create_errhandler(count, &handler));
+    CHECK(MPI_File_set_errhandler(fh, handler));
+    CHECK(MPI_Errhandler_free(&handler));
+    raised = 0;
+    return fh;
+}
+
+/* No file may grow beyond the middle of what is written: some rank's call fails, once, and nothing lies where it does not belong. Whether any
+ * call failed: OMPIO tells nobody. */
+static int write_too_much(const char* path, int file) {
+    const MPI_Offset begin = 64 << 20, bytes = (MPI_Offset)ranks * most * (MPI_Offset)sizeof(double);
+    struct rlimit before, less;
+    MPI_Status status;
+    MPI_File fh = open_counting(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    for (long k = 0; k < most; ++k) memory[k] = value(file, 0, rank, k);
+    CHECK(MPI_File_set_view(fh, begin + rank * (bytes / ranks), MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
+    getrlimit(RLIMIT_FSIZE, &before);
+    less = before;
+    less.rlim_cur = (rlim_t)(begin + bytes / 2 + 3 * 4096 + 8);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &less);
+    const int result = MPI_File_write_all(fh, memory, most, MPI_DOUBLE, &status);
+    setrlimit(RLIMIT_FSIZE, &before);
+    expect(raised == (result != MPI_SUCCESS), "the error handler was not called once for each error", file, -2);
+    int failed = result != MPI_SUCCESS;
+    CHECK(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    MPI_File_close(&fh);
+    if (rank == 0) {
+        FILE* in = fopen(path, "rb");
+        double number = 0;
+        expect(in != NULL && fseek(in, begin, SEEK_SET) == 0, "there is no file", file, -2);
+        for (long i = 0; fread(&number, sizeof number, 1, in) == 1; ++i)
+            expect(number == 0 || number == value(file, 0, (int)(i / most), i % most), "a number is another one", file, -2);
+        fclose(in);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return failed;
+}
+
+static void read_what_may_not_be_read(const char* path, int file) {
+    MPI_File fh = open_counting(path, MPI_MODE_WRONLY);
+    const int result = MPI_File_read_at_all(fh, 0, back, most, MPI_DOUBLE, MPI_STATUS_IGNORE);
+    expect(result != MPI_SUCCESS && raised == 1, "the error handler was not called once", file, -3);
+    MPI_File_close(&fh);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -171,7 +231,14 @@ int main(int argc, char** argv) {
         if (rank == 0) compare(path, file);
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    if (rank == 0) puts("all numbers are there");
+    int failures = 0;
+    for (int file = 0; file < 4; ++file) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/full_%04d.data", argv[1], file);
+        failures += write_too_much(path, file);
+        read_what_may_not_be_read(path, file);
+    }
+    if (rank == 0) printf("all numbers are there, %d of 4 writes failed\n", failures);
     MPI_Finalize();
     return 0;
 }

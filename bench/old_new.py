@@ -102,6 +102,13 @@ def times_of(line: Mapping[str, Any]) -> dict[str, float]:
     return {"all": line["seconds"]}
 
 
+class NotRun(dict[str, float]):
+    """In the place of what a run says that is not measured: nobody looks at it."""
+
+    def __missing__(self, key: str) -> float:
+        return 1.0
+
+
 class Twice:
     """Stands in the place of launch.run_program."""
 
@@ -115,8 +122,6 @@ class Twice:
         self.rows: dict[tuple[str, str], Row] = {}
         self.bench = self.place = ""
         self.runs: collections.Counter[str] = collections.Counter()
-        self.remembered: dict[str, list[Any]] = {}
-        """Of runs that are not measured."""
         self.run_once = launch.run_program
 
     def __call__(
@@ -132,12 +137,8 @@ class Twice:
         library = program == partition_runs.PROGRAM and arguments[0] not in OF_OTHERS
         what = self.title(kind, ranks, arguments)
         if not (own or library) or not self.wanted(what):
-            if program != partition_runs.PROGRAM:
-                return once()
-            # Nothing is left behind there that another run needs.
-            if what not in self.remembered:
-                self.remembered[what] = once()
-            return self.remembered[what]
+            # Of partitioned files nothing is left behind that another run needs.
+            return [NotRun()] if program == partition_runs.PROGRAM else once()
         homes = [self.old, self.new] if self.runs[what] % 2 else [self.new, self.old]
         self.runs[what] += 1
         found: dict[Home, list[Any]] = {}

@@ -24,17 +24,19 @@ def test_repetitions_of_one_run_are_not_pairs() -> None:
     assert (round(row.interval.low, 9), round(row.interval.high, 9)) == (0.5, 2.0)
 
 
-def test_what_is_not_measured_of_partitioned_files_runs_once() -> None:
+def test_what_is_not_measured_of_partitioned_files_does_not_run() -> None:
     twice = Twice(Home(Path("/old")), Home(Path("/new")), frozenset({("partition", "another row")}), ["mpich"], None)
     twice.bench, twice.place = "partition", "memory"
     made: list[list[str]] = []
 
     def run_once(_program: str, _kind: str, _ranks: int, arguments: list[str], *_: object) -> list[object]:
         made.append(arguments)
-        return [{"seconds": 1.0}]
+        return [{"mib": 1.0}]
 
     twice.run_once = run_once  # type: ignore[assignment]
-    for words in (["sync", "/a", "1"], ["own", "/a", "1"], ["sync", "/b", "1"]):
-        assert twice(partition_runs.PROGRAM, "mpich", 2, words) == [{"seconds": 1.0}]
-    assert made == [["sync", "/a", "1"], ["own", "/a", "1"]]
+    for words in (["sync", "/a", "1"], ["own", "/a", "1"]):
+        (line,) = twice(partition_runs.PROGRAM, "mpich", 2, words)
+        assert line["bytes"] / line["seconds"] == 1.0
+    assert twice("kernel_runner", "mpich", 2, ["lattice"]) == [{"mib": 1.0}]
+    assert made == [["lattice"]]
     assert not twice.rows

@@ -79,6 +79,9 @@ struct TrialPace {
     std::int64_t before = 62;  ///< calls by the engine before the first trial, and the two that it makes anyway
     std::int64_t before_crowded =
         254;  ///< ... where ranks share processors, and may wait for one in each of the library's messages
+    /// Collective calls before the engine's call is looked at, where ranks share processors: to meet for it may take a processor's time slice,
+    /// which is half of a call that is in memory.
+    std::int64_t before_look_crowded = 15;
     std::int64_t between = 14;  ///< calls between two pairs: one in 16 is tried
 };
 

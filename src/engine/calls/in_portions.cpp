@@ -115,7 +115,8 @@ private:
     int result_ = MPI_SUCCESS;
 };
 
-/// As long as it lives, errors of the library's calls do not go to the file's error handler.
+/// As long as it lives, errors of the library's calls do not go to the file's error handler. The reference that it took to that stays: of the
+/// predefined ones none may be freed, and which are predefined differs between libraries.
 class QuietErrors {
 public:
     explicit QuietErrors(MPI_File fh) : fh_(fh) {
@@ -123,13 +124,7 @@ public:
         if (is_quiet_) PMPI_File_set_errhandler(fh, MPI_ERRORS_RETURN);
     }
     ~QuietErrors() {
-        if (!is_quiet_) return;
-        PMPI_File_set_errhandler(fh_, before_);
-        bool is_the_programs = before_ != MPI_ERRORS_RETURN && before_ != MPI_ERRORS_ARE_FATAL;
-#ifdef MPI_ERRORS_ABORT
-        is_the_programs = is_the_programs && before_ != MPI_ERRORS_ABORT;
-#endif
-        if (is_the_programs) PMPI_Errhandler_free(&before_);
+        if (is_quiet_) PMPI_File_set_errhandler(fh_, before_);
     }
     QuietErrors(const QuietErrors&) = delete;
     QuietErrors& operator=(const QuietErrors&) = delete;

@@ -74,6 +74,9 @@ void go_on(const Engine& engine, const Handle& handle, Choice& choice, bool coll
 }
 
 Turn next_turn(const Engine& engine, const Handle& handle, Choice& choice, bool collective) {
+    if (choice.calls_left == 0 && !choice.is_looked_at && collective && is_crowded(handle) &&
+        !std::exchange(choice.has_waited, true))
+        choice.calls_left = engine.trial_pace.before_look_crowded;
     if (choice.calls_left == 0 && !choice.is_looked_at) {
         if (choice.look[0] < 0) return Turn::looked_at;
         choice.is_looked_at = true;

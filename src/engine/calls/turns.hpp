@@ -11,7 +11,8 @@
 // - A rank's next call sees what its last has written, whoever makes them: the ranks come out of a collective write by the library together,
 //   for its bytes may be written by another rank.
 // - A program with few large calls does not pay for the library's: of calls that take long, and move their bytes at the speed of memory, the
-//   engine makes the first 64 (256 where ranks share processors), and 14 between two pairs of a trial.
+//   engine makes the first 64 (256 where ranks share processors), and 14 between two pairs of a trial. Where ranks share processors they
+//   meet for the comparison after 17 calls at the earliest.
 // - Trials come again, ever more rarely, for what a program asks for may change, and so may the machine.
 // - A rank writes by itself through the library only where the view has no gaps: libraries read and write back what lies in gaps, under
 //   locks that the engine does not take.
@@ -37,6 +38,7 @@ struct Choice {
     std::int64_t next_calls;
     std::array<std::int64_t, 2> look{-1, 0};  ///< nanoseconds and bytes of the engine's second call; -1: not made yet
     bool is_looked_at;                        ///< what follows is known
+    bool has_waited = false;                  ///< with the look, for ranks share processors
     bool has_time = false;  ///< its calls are long and fast: trials are late, and their pairs lie apart
     bool is_apart =
         true;  ///< since the trial's last pair its result was asked for, and calls were put between that and the next

@@ -161,6 +161,8 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
 int PMPI_Error_class(int errorcode, int* errorclass);
 int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
 int PMPI_File_call_errhandler(MPI_File fh, int errorcode);
+int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler* errhandler);
+int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler);
 int PMPI_File_get_position(MPI_File fh, MPI_Offset* offset);
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence);
 int PMPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count);

@@ -199,7 +199,8 @@ struct WorldOptions {
     bool only_first_verifies = false;  ///< else all ranks or none
     bool verify = true;   ///< files are compared with what was written, for which checksums are kept in memory
     bool weighs = false;  ///< the engine compares its calls with those of the library
-    engine::TrialPace trial_pace{.long_call_ns = INT64_MAX, .before_look_crowded = 0};  ///< tests make few calls, and some slow them down
+    engine::TrialPace trial_pace{.long_call_ns = INT64_MAX,
+                                 .before_look_crowded = 0};   ///< tests make few calls, and some slow them down
     void (*change_library)(mpi::FileCalls& below) = nullptr;  ///< before the engine sees it
     void (*change_plan)(policy::PlanFile& plan) = nullptr;    ///< the same, on this rank
     bool (*program_has_open)(std::uint64_t device, std::uint64_t inode) = nullptr;

@@ -75,8 +75,12 @@ void make_slower(mpi::FileCalls& below) {
 }
 
 /// Blocks of 64 bytes are never fast, large ones are.
-constexpr engine::TrialPace pace{
-    .long_call_ns = 1, .fast_bytes_per_us = 65, .before = 6, .before_crowded = 6, .before_look_crowded = 0, .between = 4};
+constexpr engine::TrialPace pace{.long_call_ns = 1,
+                                 .fast_bytes_per_us = 65,
+                                 .before = 6,
+                                 .before_crowded = 6,
+                                 .before_look_crowded = 0,
+                                 .between = 4};
 constexpr int large_block = 4 << 20;
 
 [[maybe_unused]] const testing::Environment* const registered =

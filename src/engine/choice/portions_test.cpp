@@ -372,7 +372,8 @@ TEST(Portions, NothingThatIsAddedDoesHarm) {
             series.opened();
             const auto any = [&] { return static_cast<std::int64_t>(random() >> (random() % 64U)) - 1; };
             for (int portion = 0; portion < 5 && series.compares(); ++portion) {
-                const PortionTrial::Divided call{any(), 1 + static_cast<std::int64_t>(random() % 64), random() % 2 == 0};
+                const PortionTrial::Divided call{any(), 1 + static_cast<std::int64_t>(random() % 64),
+                                                 random() % 2 == 0};
                 const auto left = static_cast<std::int64_t>(random() % 65);
                 series.see(call);
                 if (!series.compares()) break;

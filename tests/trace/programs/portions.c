@@ -58,8 +58,7 @@ static void read_back(MPI_File fh, int file, int call) {
     told(&status, file, call);
     CHECK(MPI_File_get_position(fh, &position));
     expect(position == etypes, "the pointer stands elsewhere after a read", file, call);
-    for (int k = 0; k < count; ++k)
-        expect(back[k] == value(file, call, rank, k), "another number is read", file, call);
+    for (int k = 0; k < count; ++k) expect(back[k] == value(file, call, rank, k), "another number is read", file, call);
 }
 
 /* All ranks read the file's last numbers, and ask for as many that are not there. */
@@ -200,7 +199,8 @@ static int write_too_much(const char* path, int file) {
         double number = 0;
         expect(in != NULL && fseek(in, begin, SEEK_SET) == 0, "there is no file", file, -2);
         for (long i = 0; fread(&number, sizeof number, 1, in) == 1; ++i)
-            expect(number == 0 || number == value(file, 0, (int)(i / most), i % most), "a number is another one", file, -2);
+            expect(number == 0 || number == value(file, 0, (int)(i / most), i % most), "a number is another one", file,
+                   -2);
         fclose(in);
     }
     MPI_Barrier(MPI_COMM_WORLD);

@@ -162,7 +162,7 @@ class Twice:
         return traced.directory.with_name(traced.directory.name + ".kept")
 
     def wanted(self, what: str) -> bool:
-        """Whether one of its rows is to be measured."""
+        """Whether a row is to be measured whose name begins so."""
         return self.only is None or any(b == self.bench and name.startswith(what) for b, name in self.only)
 
     def title(self, kind: str, ranks: int, arguments: Sequence[str]) -> str:
@@ -228,7 +228,9 @@ def engine(twice: Twice, scratch: Path) -> None:
                     plan = scratch / "plan.toml"
                     plan.write_text(engine_cases.plan_text(ranks), encoding="utf-8")
                     ways = [*([] if throttled else [engine_cases.LIBRARY]), *engine_cases.STRATEGIES]
-                    if not twice.wanted(twice.title(kind, ranks, case.words)):
+                    title = twice.title(kind, ranks, case.words)
+                    ways = [way for way in ways if twice.wanted(f"{title}, {way.replace(' ', '-')}.data")]
+                    if not ways:
                         continue
                     rounds = 1 if throttled else 4
                     engine_cases.run_ways(measured, case, ways, place, twice.number, rounds, plan)

@@ -19,7 +19,8 @@
 #                   most, ARGS="--mpi mpich --ranks 2 --kernel lattice" a part
 #   make bench-old-new OLD=DIR   this version against another one on the rows of bench-engine, -targets, -partition, -subfiles and -hdf5 (two hours,
 #                   root for the labs); RECORD=1 writes docs/results/old-new.md, ARGS="--bench engine --pairs 2" a part
-#   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan (a quarter of an hour); RECORD=1
+#   make bench-calls   what a call of 100 B to 64 KiB costs under a plan, by kind of call, MPI library and plan: time, instructions, system
+#                   calls, messages (half an hour; counts need valgrind and strace, ARGS="--counts no" leaves them out); RECORD=1
 #                   writes docs/results/calls.md, ARGS="--mpi mpich --plan auto --bytes 512" a part
 #   make bench-findings  how often findings are right and what their repair gains: planted faults, mended ones, clean programs (an hour); RECORD=1
 #                   writes docs/results/findings.md, ARGS="--match sync-cost --gains 0 --mpi mpich" a part

@@ -1,37 +1,34 @@
 #!/usr/bin/env python3
 """What one small call costs under a plan: `make bench-calls`, or --help.
 
-Lives here: the plans, calls and sizes, and the page. Not here: the loops (call_cost.cpp), how two runs take turns
-(turns.hpp), statistics (pairs.py).
+Lives here: the plans, calls and sizes, times, and the page. Not here: the loops (call_cost.cpp), how two runs take
+turns (turns.hpp), statistics (pairs.py), what callgrind and strace count (call_counts.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import call_counts
 import launch
 import pairs
 import run
 from ioweir.base.units import size
 
-BATCHES = 24  # of call_cost.cpp
 INDEPENDENT = (
     "write_at", "read_at", "write_at of doubles", "write by pointer", "read by pointer", "write", "read",
     "write_at of 8 pieces", "read_at of 8 pieces",
 )  # fmt: skip
 COLLECTIVE = ("write_at_all", "read_at_all", "write_all", "read_all")
-OTHERS = ("iwrite_at", "iread_at", "write_at_all_begin")
+OTHERS = ("iwrite_at", "iread_at", "write_at_all_begin", "write_shared")
 BY_HAND = ("append", "pread")
 COMPUTING = ("compute and memcpy", "compute and write_at")
 SAYS = {
@@ -85,6 +82,19 @@ bytes, both between computations of 5 us that are not counted. Calls with `_all`
 ranks go on alone in them (OMPIO with such calls) is compared with as it is.
 """
 
+COUNTS = """\
+## What is counted
+
+Of one call in steady state (480 of each kind and size, after as many that do not count; traced, in memory):
+instructions in user space with all that is beneath the call, ioweir's own in brackets (callgrind); system calls
+(strace); messages handed to the network (Open MPI), or calls of MPI that communicate, made by ioweir or by ROMIO
+(MPICH, whose messages callgrind cannot see): `sent`. Two numbers with `to` between them are the least and the most of
+the sizes. A rank that waits for another one counts instructions, so that those of collective calls on two ranks vary
+from run to run. Repeat with
+
+    make bench-calls ARGS="--counts only"
+"""
+
 
 def measure(mpi: str, ranks: int, plan: str, options: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
     """`options.pairs` pairs of runs, a row for each call and size."""
@@ -134,38 +144,6 @@ def of_run(line: dict[str, Any]) -> float:
     return sum(pairs.median(rank) for rank in line["wall_ns"]) / len(line["wall_ns"])
 
 
-def system_calls(mpi: str, plan: str, call: str, scratch: Path) -> str | None:
-    """What a call makes in steady state, by strace, in one rank: `1 pwrite64`. Nothing where strace cannot be used."""
-    if shutil.which("strace") is None:
-        return None
-    counts = []
-    plan_file = scratch / "plan.toml"
-    plan_file.write_text(f'[[file]]\nmatch = "*.data"\n{PLANS[plan].rule}\n')
-    many = 10 * BATCHES
-    for calls in (many, 3 * many):
-        folder = Path(tempfile.mkdtemp(dir=scratch))
-        log = folder / "strace"
-        program = [str(launch.path_of("call_cost", mpi)), str(folder / "a.data"), "512", call, str(calls)]
-        command = [f"mpirun.{mpi}", "-n", "1", "strace", "-f", "-o", str(log), *program]
-        done = subprocess.run(
-            launch.under_ioweir(launch.Traced(folder / "trace", plan_file), command),
-            env={**os.environ, **launch.LAUNCH_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            return None
-        names = re.findall(r"^\d+ +(?:\[pid +\d+\] )?(\w+)\(", log.read_text(errors="replace"), re.MULTILINE)
-        counts.append(Counter(names))
-        shutil.rmtree(folder, ignore_errors=True)
-    more = {name: (counts[1][name] - counts[0][name]) / (2 * many) for name in counts[1]}
-    # What comes with time and not with calls is less than one in twenty.
-    each = {name: number for name, number in sorted(more.items()) if number >= 0.05}
-    return ", ".join(f"{number:.2g} {name}" for name, number in each.items()) or "none"
-
-
 def parse() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -176,6 +154,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--plan", nargs="+", choices=list(PLANS), default=list(PLANS))
     parser.add_argument("--call", nargs="+", metavar="CALL", help="only these (call_cost.cpp has their names)")
+    parser.add_argument(
+        "--counts",
+        choices=("also", "only", "no"),
+        default="also",
+        help="of instructions, system calls and messages: beside times, without them, or none",
+    )
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the page there")
     return parser.parse_args()
@@ -193,40 +177,71 @@ def table(rows: list[dict[str, Any]], sizes: list[int]) -> list[str]:
     return lines
 
 
+def count(mpi: str, ranks: int, options: argparse.Namespace, scratch: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """What calls count without a plan and with each: rows, and a section of the page."""
+    title = f"## Counts: {launch.KIND_TITLES[mpi]}, {ranks} rank{'s' if ranks > 1 else ''}"
+    print(f"-- {title[3:]}", flush=True)
+    calls = options.call or (*BY_HAND, *INDEPENDENT, *(COLLECTIVE if ranks > 1 else ()), *OTHERS)
+    found: dict[str, dict[call_counts.Key, call_counts.Counts]] = {}
+    try:
+        for plan in (None, *options.plan):
+            rule = "" if plan is None else PLANS[plan].rule
+            counts = call_counts.count(mpi, ranks, rule, calls, options.bytes, scratch)
+            found["without a plan" if plan is None else PLANS[plan].title] = counts
+    except call_counts.NotCountedError as problem:
+        return [], [title, "", f"Not counted: {problem}.", ""]
+    rows = [
+        {"mpi": mpi, "ranks": ranks, "plan": plan, "call": call, "bytes": bytes_, **asdict(counts)}
+        for plan, by_key in found.items()
+        for (call, bytes_), counts in by_key.items()
+    ]
+    lines = [title, "", *call_counts.table(found, SAYS), ""]
+    return rows, lines
+
+
+def profile(rows: list[dict[str, Any]], plan: str, call: str) -> list[str]:
+    """Where the instructions of one call of the first size lie, library by library."""
+    lines = []
+    for row in rows:
+        if (row["ranks"], row["plan"], row["call"], row["bytes"]) != (1, plan, call, rows[0]["bytes"]):
+            continue
+        library = launch.KIND_TITLES[row["mpi"]]
+        lines += [f"{library}, one rank: {row['instructions']:,.0f} instructions of `{call}` under {plan}, of them", ""]
+        lines += [f"- {number:,.0f} in {name}" for name, number in row["functions"]]
+        lines.append("")
+    return ["## What is left", "", *lines] if lines else []
+
+
 def main() -> int:
     """Every plan, library and number of ranks."""
     options = parse()
     about = run.machine()
     begin = time.monotonic()
     rows: list[dict[str, Any]] = []
-    made: dict[str, str | None] = {}
+    counted: list[dict[str, Any]] = []
     sections: list[str] = []
+    kinds = [mpi for mpi in options.mpi if launch.available("call_cost", mpi)]
     scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=run.TMPFS))
     try:
-        for plan in options.plan:
-            for mpi in options.mpi:
-                if not launch.available("call_cost", mpi):
-                    continue
+        for plan in options.plan if options.counts != "only" else ():
+            for mpi in kinds:
                 for ranks in options.ranks:
                     title = f"{PLANS[plan].title}, {launch.KIND_TITLES[mpi]}, {ranks} rank{'s' if ranks > 1 else ''}"
                     print(f"-- {title}", flush=True)
                     new = measure(mpi, ranks, plan, options, scratch)
                     rows += new
                     sections += [f"## {title}", "", *table(new, options.bytes), ""]
-                for call in () if options.call else INDEPENDENT:
-                    made[f"{plan}, {mpi}, {call}"] = system_calls(mpi, plan, call, scratch)
+        for mpi in kinds if options.counts != "no" else ():
+            for ranks in options.ranks:
+                new, lines = count(mpi, ranks, options, scratch)
+                sections += ([] if counted else [COUNTS, ""]) + lines
+                counted += new
+        sections += profile(counted, PLANS["auto"].title, "write_at")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    sections += ["## System calls", "", "Of one call of 512 B in steady state, in one rank, counted by strace.", ""]
-    sections += ["| call | " + " | ".join(PLANS[plan].title for plan in options.plan) + " |"]
-    sections += ["|---" * (1 + len(options.plan)) + "|"]
-    for mpi in options.mpi:
-        for call in INDEPENDENT:
-            cells = [made.get(f"{plan}, {mpi}, {call}") or "not counted" for plan in options.plan]
-            sections.append(f"| {launch.KIND_TITLES[mpi]}: {SAYS.get(call, call)} | " + " | ".join(cells) + " |")
     heading = run.heading(about, begin, f"{options.pairs} pairs of {options.calls:,} calls; ")
     text = "\n".join([INTRODUCTION, heading, "", *sections]).rstrip("\n") + "\n"
-    run.keep("calls", text, {"machine": about, "rows": rows, "system_calls": made}, options)
+    run.keep("calls", text, {"machine": about, "rows": rows, "counts": counted}, options)
     return 0
 
 

@@ -3,13 +3,16 @@
 // The ranks of a job overwrite, or read again, one file that lies in memory, in pieces that are dealt among the ranks: rank r of n has
 // every n-th piece. Rank 0 prints one JSON line a loop: process CPU time (with every helper thread) and wall time per call, for every rank
 // and batch.
-// What does not live here: how two runs take turns (turns.hpp), the comparison of runs and its statistics (bench/call_cost.py).
+// What does not live here: how two runs take turns (turns.hpp), the comparison of runs and its statistics (bench_calls.py), what strace and
+// callgrind count (call_counts.py).
 //
-//     mpiexec -n 2 call_cost_KIND FILE BYTES[,BYTES...] CALL[,CALL...] CALLS [NAME first|second]
+//     mpiexec -n 2 call_cost_KIND FILE BYTES[,BYTES...] CALL[,CALL...] CALLS [NAME first|second] | [marked]
 //
 // BYTES a call and rank; CALL as in `kinds` below; CALLS of each; NAME is the same for the two that take turns, and new each time.
+// With `marked` nothing is timed: each loop runs once, and once more between marks that strace and callgrind see.
 #include <fcntl.h>
 #include <mpi.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +25,13 @@
 #include <vector>
 
 #include "turns.hpp"
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else  // callgrind then counts the whole run as one part, which call_counts.py refuses
+#define CALLGRIND_ZERO_STATS
+#define CALLGRIND_DUMP_STATS_AT(name)
+#endif
 
 namespace {
 
@@ -233,6 +243,23 @@ Times measure(turns::Turn& turn, Loop& loop, const Kind& kind, int calls) {
     return times;
 }
 
+/// The loop once so that everything is decided, and once more between marks. A mark is a system call that does no harm and a program does
+/// not make, with `begin` or `end` in its argument; callgrind writes what it counted between them as a part of that name.
+void run_marked(Loop& loop, const Kind& kind, std::int64_t calls) {
+    const auto run = [&](std::int64_t from) {
+        for (std::int64_t call = from; call < from + calls; ++call) kind.call(loop, call % loop.calls_in_file);
+    };
+    run(0);
+    const std::string name = std::string(kind.name) + "," + std::to_string(loop.bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    prctl(PR_SET_NAME, "begin");
+    CALLGRIND_ZERO_STATS;
+    run(calls);
+    CALLGRIND_DUMP_STATS_AT(name.c_str());
+    prctl(PR_SET_NAME, "end");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void print(const Times& times, int rank) {
     const std::string cpu = turns::of_ranks(times.cpu_ns), wall = turns::of_ranks(times.wall_ns);
     if (rank == 0)
@@ -280,9 +307,12 @@ int main(int argc, char** argv) {
     Loop loop;
     MPI_Comm_rank(MPI_COMM_WORLD, &loop.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &loop.ranks);
-    if (argc != 5 && argc != 7) {
+    const bool marked = argc == 6 && std::strcmp(argv[5], "marked") == 0;
+    if (argc != 5 && argc != 7 && !marked) {
         if (loop.rank == 0)
-            std::fprintf(stderr, "usage: %s FILE BYTES[,BYTES...] CALL[,CALL...] CALLS [NAME first|second]\n", argv[0]);
+            std::fprintf(stderr,
+                         "usage: %s FILE BYTES[,BYTES...] CALL[,CALL...] CALLS [NAME first|second] | [marked]\n",
+                         argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     turns::pin(loop.rank);
@@ -324,7 +354,11 @@ int main(int argc, char** argv) {
     turns::Turn turn = argc == 7 ? turns::Turn(argv[5], std::strcmp(argv[6], "first") == 0, loop.rank) : turns::Turn();
     std::vector<Times> all;
     for (Loop& one : loops)
-        for (const auto* kind : wanted) all.push_back(measure(turn, one, *kind, calls));
+        for (const auto* kind : wanted)
+            if (marked)
+                run_marked(one, *kind, calls);
+            else
+                all.push_back(measure(turn, one, *kind, calls));
     turn.finish();
     for (const Times& times : all) print(times, loop.rank);
     for (Loop& one : loops) {

@@ -71,11 +71,42 @@ int move(File& file, std::span<Wanted> wanted, bool writing, std::int64_t record
         carry_out_alone(file, wanted, writing);
         file.records = std::max(file.records, records);
     } else {
-        error = exchange(file, wanted, writing, records);
+        NamedVariables named;
+        error = exchange(file, wanted, writing, records, named);
     }
     if (error == no_error) count_moved(file, wanted, writing);
     return error;
 }
+
+/// What a blocking call of this rank wants: of subfiles, and of the master.
+struct AtOnce {
+    std::optional<Access> access;
+    int error = no_error;
+    std::vector<Wanted> wanted = {};
+    std::size_t of_subfiles = 0;  ///< how many, which come first
+
+    AtOnce(const File& file, const Call& call, const ncsub::CallForm& form) {
+        const auto variable = argument<int>(call, 1);
+        if (file.knows(variable)) access.emplace(file, file.logical.header, call, form);
+        error = access ? access->error() : variable == global ? error_global : error_no_variable;
+    }
+    [[nodiscard]] std::span<Wanted> for_subfiles(const File& file) {
+        if (access) access->add_to(wanted);
+        const auto end = std::stable_partition(wanted.begin(), wanted.end(),
+                                               [&](const Wanted& one) { return file.is_divided(one.variable); });
+        of_subfiles = static_cast<std::size_t>(end - wanted.begin());
+        return std::span(wanted).first(of_subfiles);
+    }
+    [[nodiscard]] std::span<Wanted> for_master() { return std::span(wanted).subspan(of_subfiles); }
+    [[nodiscard]] std::int64_t records() const { return access ? access->records() : 0; }
+    /// After all was carried out, which ended with `failure`: the call's result.
+    [[nodiscard]] int finish(int failure) {
+        keep(error, failure);
+        for (const Wanted& one : wanted) keep(error, one.error);
+        if (access) keep(error, access->finish());
+        return error;
+    }
+};
 
 /// Where the accesses of all ranks lead.
 enum class LeadsTo : std::uint8_t { subfiles, master_too };
@@ -84,22 +115,29 @@ int at_once(File& file, const Call& call, const ncsub::CallForm& form, LeadsTo r
     const bool independent = file.state == File::State::independent;
     if (form.collective == independent) return independent ? error_independent : error_collective;
     // A rank whose arguments are wrong takes part all the same, with nothing; in safe mode all ranks return its error, as the library does it.
-    const auto variable = argument<int>(call, 1);
-    std::optional<Access> access;
-    if (file.knows(variable)) access.emplace(file, file.logical.header, call, form);
-    int error = access ? access->error() : variable == global ? error_global : error_no_variable;
+    AtOnce own(file, call, form);
     if (file.safe && !independent)
-        if (const int worst = agree(file, error); worst != no_error) return worst;
-    std::vector<Wanted> wanted;
-    if (access) access->add_to(wanted);
-    const auto whole = std::stable_partition(wanted.begin(), wanted.end(),
-                                             [&](const Wanted& one) { return file.is_divided(one.variable); });
-    keep(error, move(file, std::span(wanted.begin(), whole), form.writes(), access ? access->records() : 0));
-    if (reach == LeadsTo::master_too)
-        keep(error, carry_out_in_master(file, std::span(whole, wanted.end()), form.writes()));
-    for (const Wanted& one : wanted) keep(error, one.error);
-    if (access) keep(error, access->finish());
-    return error;
+        if (const int worst = agree(file, own.error); worst != no_error) return worst;
+    int failure = move(file, own.for_subfiles(file), form.writes(), own.records());
+    if (reach == LeadsTo::master_too) keep(failure, carry_out_in_master(file, own.for_master(), form.writes()));
+    return own.finish(failure);
+}
+
+/// The same in data mode, where ranks first tell each other what they name: whoever names a variable of the master takes part with nothing
+/// until it knows whether another one names a divided one. Nothing: none does.
+std::optional<int> at_once_if_divided(File& file, const Call& call, const ncsub::CallForm& form, NamedVariables named) {
+    std::optional<AtOnce> own;
+    if (named.divided) own.emplace(file, call, form);
+    const auto wanted = own ? own->for_subfiles(file) : std::span<Wanted>();
+    int failure = exchange(file, wanted, form.writes(), own ? own->records() : 0, named);
+    if (!named.divided) return failure == no_error ? std::nullopt : std::optional(failure);
+    if (failure == no_error) count_moved(file, wanted, form.writes());
+    if (!own) {
+        own.emplace(file, call, form);
+        (void)own->for_subfiles(file);  // none: the variable is not divided
+    }
+    if (named.in_master) keep(failure, carry_out_in_master(file, own->for_master(), form.writes()));
+    return own->finish(failure);
 }
 
 /// Is it of a divided variable? One that was begun in define mode may be of another.
@@ -298,10 +336,11 @@ std::optional<int> access_together(File& file, const Call& call) {
     const auto form = *ncsub::parse_call(call.symbol);
     const auto variable = argument<int>(call, 1);
     const bool divided = file.is_divided(variable);
-    // Which kinds of variables are named, by any rank. With the library alone each may name another one.
-    std::array<int, 2> any{divided ? 1 : 0, file.knows(variable) && !divided ? 1 : 0};
-    if (PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
+    NamedVariables named{divided, file.knows(variable) && !divided};
     const bool by_type = form.access == ncsub::Access::vard;
+    if (!file.safe && !by_type) return at_once_if_divided(file, call, form, named);
+    std::array<int, 2> any{named.divided ? 1 : 0, named.in_master ? 1 : 0};
+    if (PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
     if (any[0] == 0 && !(by_type && any[1] != 0)) return std::nullopt;
     return at_once(file, call, form, by_type || any[1] != 0 ? LeadsTo::master_too : LeadsTo::subfiles);
 }

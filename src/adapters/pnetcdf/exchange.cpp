@@ -121,6 +121,7 @@ void add_tasks(const File& file, std::vector<std::int64_t>& words, std::int64_t 
 struct Most {
     std::int64_t records = 0;  ///< that the file has afterwards
     std::int64_t rounds = 1;
+    NamedVariables named = {};
 };
 
 /// One exchange.
@@ -147,6 +148,7 @@ public:
     int run() {
         std::vector<Task> tasks;
         if (!give(tasks)) return error_file;
+        if (!most_.named.divided) return no_error;
         {
             const Timed timed(file_.clocks.storage);
             const std::vector<Task*> sorted = by_subfile(file_, tasks);
@@ -175,7 +177,9 @@ private:
     bool give(std::vector<Task>& tasks) {
         const Timed timed(file_.clocks.exchange, &file_.clocks.exchange_processor);
         cut();
-        if (!tell() || !deliver()) return false;
+        if (!tell()) return false;
+        if (!most_.named.divided) return true;
+        if (!deliver()) return false;
         tasks = all_tasks();
         return true;
     }
@@ -223,10 +227,13 @@ private:
 
     /// How much each rank is about to get from each, and what is the most of all ranks: the one meeting of all.
     bool tell() {
-        constexpr int each = 4;
+        constexpr int each = 5;
+        constexpr std::int64_t divided = 1, in_master = 2;
+        const std::int64_t named = (most_.named.divided ? divided : 0) | (most_.named.in_master ? in_master : 0);
         std::vector<std::int64_t> mine, theirs(each * out_.size());
         for (std::size_t rank = 0; rank < out_.size(); ++rank)
-            mine.insert(mine.end(), {std::ssize(out_[rank].words), data_bytes_[rank], most_.records, most_.rounds});
+            mine.insert(mine.end(),
+                        {std::ssize(out_[rank].words), data_bytes_[rank], most_.records, most_.rounds, named});
         if (!exchange::tell_each(file_.comm, mine, theirs)) return false;
         for (std::size_t rank = 0; rank < out_.size(); ++rank) {
             const std::int64_t* told = &theirs[each * rank];
@@ -234,6 +241,8 @@ private:
             their_data_[rank] = Bytes(told[1]);
             most_.records = std::max(most_.records, told[2]);
             most_.rounds = std::max(most_.rounds, told[3]);
+            most_.named.divided = most_.named.divided || (told[4] & divided) != 0;
+            most_.named.in_master = most_.named.in_master || (told[4] & in_master) != 0;
         }
         return true;
     }
@@ -355,14 +364,15 @@ int write_in_rounds(File& file, const planner::ArrayPlan& plan, std::span<Wanted
 
 }  // namespace
 
-int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records) {
+int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records, NamedVariables& named) {
     const Timed timed(file.clocks.calls);
-    Most most{records, 1};
+    Most most{records, 1, named};
     const planner::ArrayPlan plan = plan_of(file, wanted, writing, Whose::all_ranks);
     const int error = writing ? write_in_rounds(file, plan, wanted, most)
                               : Exchange(file, plan, 0, wanted, false, most, file.ranks).run();
+    named = most.named;
     file.records = std::max(file.records, most.records);
-    return error == no_error && writing ? keep_records(file) : error;
+    return error == no_error && writing && named.divided ? keep_records(file) : error;
 }
 
 void carry_out_alone(File& file, std::span<Wanted> wanted, bool writing) {

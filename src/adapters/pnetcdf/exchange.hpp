@@ -22,10 +22,18 @@ struct Wanted {
     int error = no_error;             ///< afterwards: the library's
 };
 
+/// Which variables a call names: this rank's, and after an exchange any rank's. With the library alone each rank may name another one.
+struct NamedVariables {
+    bool divided = true;
+    bool in_master = false;
+};
+
 /// Carries out what all ranks want, each any number of accesses, of which all write or all read. Collective over the file. Errors are in
 /// `wanted`; the result is one that struck a subfile or the exchange itself, the same on all ranks, after which nothing is known of the data.
-/// `records`: that the file has at least after what this rank writes.
-[[nodiscard]] int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records);
+/// `records`: that the file has at least after what this rank writes. Where no rank names a divided variable, nothing happens after ranks have
+/// told each other so.
+[[nodiscard]] int exchange(File& file, std::span<Wanted> wanted, bool writing, std::int64_t records,
+                           NamedVariables& named);
 
 /// Carries out what this rank wants by itself, in independent mode: each subfile that it reaches is opened by it alone until that mode ends.
 /// Errors are in `wanted`.

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ioweir.errors import EXIT_VERIFY, IoweirError
+from forked import completed
+from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_VERIFY, IoweirError
 from ioweir.launch import run as run_module
 from ioweir.launch.run import Ended, Options, prepare, program_behind
 from ioweir.report import build
 from ioweir.report.model import Checked
+from ioweir.trace.reader import read
 
 from traces import Builder  # isort: skip
 
@@ -422,16 +424,44 @@ def test_two_runs_in_one_second_get_two_directories(tmp_path: Path, monkeypatch:
     ],
 )
 def test_a_failed_verification_is_an_error(
-    code: int, result: str, expected: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    code: int, result: str, expected: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = build(Builder().trace())
     report.plan.verify.result, report.plan.verify.mismatch = result, [Checked("/d/x", "", 1)]
-    monkeypatch.setattr(run_module, "_first_report", lambda _directory, _options: report)
     options = Options(verify=True, plan=Path("p.toml"))
-    assert run_module._conclude(Path("t"), Ended(1.0, exit_code=code), options) == expected
+    assert run_module._conclude(Path("t"), Ended(1.0, exit_code=code), options, report) == expected
     said = capsys.readouterr().err
     assert ("FAILED: /d/x" in said) == (result == "mismatch")
     assert ("nothing was verified" in said) == (result == "nothing verified")
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["new", "named"])
+@pytest.mark.parametrize(
+    ("ending", "code"), [("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", EXIT_SIGNAL_BASE + 9)]
+)
+def test_a_trace_is_discarded_only_where_the_run_ended_well(
+    ending: str, code: int, named: bool, tmp_path: Path
+) -> None:
+    program = f"import os, sys\nopen('data', 'w').write('x')\n{ending}"
+    output = tmp_path / "named"
+    output.mkdir()
+    options = ["-o", str(output)] if named else []
+    done = completed(
+        [sys.executable, "-m", "ioweir", "run", "-q", "--discard", *options, "--", sys.executable, "-c", program],
+        cwd=tmp_path,
+    )
+    assert done.returncode == code
+    assert (tmp_path / "data").read_text() == "x"
+    left = [place for place in (output, *tmp_path.glob("ioweir-*")) if any(place.iterdir())]
+    assert output.is_dir()
+    if code == 0:
+        assert not left
+        assert not list(tmp_path.glob("ioweir-*"))
+        assert not done.stderr
+    else:
+        (kept,) = left
+        assert read(kept).events.function.size > 0
+        assert f"kept for a look at what went wrong: `ioweir report {kept.name}`" in done.stderr
 
 
 def test_prepare_starts_nothing_and_says_what_it_will_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

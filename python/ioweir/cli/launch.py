@@ -92,6 +92,9 @@ def run(
     on_kill: OnKillOption = OnKill.END,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
     compress: Annotated[bool, typer.Option(help="Compress the trace when the run has ended.")] = True,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Delete the trace when the run has ended, unless something went wrong.")
+    ] = False,
     auto: AutoOption = False,
     memory: Annotated[
         bool, typer.Option(help="With --auto: use, and keep, what earlier runs of the program found.")
@@ -115,7 +118,8 @@ def run(
         from ioweir.loop import run_tune  # noqa: PLC0415
 
         others = (
-            "auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise", "on_kill", "compress", "memory",
+            "auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise", "on_kill", "compress", "discard",
+            "memory",
         )  # fmt: skip
         refuse_typed(context, others, "does not go with --tune, which makes a plan of whole traces; leave it out")
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet, measure)))
@@ -128,7 +132,16 @@ def run(
         plan = _plan_by_default(command)
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
     options = Options(
-        output, plan, auto, memory, verify, quiet, compress, guarded=on_kill is OnKill.END, tracing=tracing
+        output,
+        plan,
+        auto,
+        memory,
+        verify,
+        quiet,
+        compress,
+        discard,
+        guarded=on_kill is OnKill.END,
+        tracing=tracing,
     )
     sys.exit(run_program(command, options))
 

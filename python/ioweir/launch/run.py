@@ -98,6 +98,8 @@ class Options:
     quiet: bool = False
     compress: bool = True
     """The trace, when the run has ended and all processes with it."""
+    discard: bool = False
+    """Of a run that ended well the trace is deleted."""
     guarded: bool = True
     """What is left of the command ends with it, also when this process is killed (guardian.py)."""
     tracing: Tracing = field(default_factory=Tracing)
@@ -365,7 +367,16 @@ def run(words: Sequence[str], options: Options) -> int:
     except OSError as error:
         # A full disk, or the program has removed it: its exit code is its own all the same.
         _say(f"the trace in {directory} is not finished: {error.strerror or error}")
-    return _conclude(directory, ended, options, program)
+    report = _first_report(directory, options)
+    code = _conclude(directory, ended, options, report, program)
+    if options.discard:
+        if code == 0 and report is not None:
+            _clear(directory, existed)
+            if not options.quiet:
+                _say("the trace is deleted (--discard); commands named above need a run without that option")
+        else:
+            _say(f"the trace is kept for a look at what went wrong: `ioweir report {shown(directory)}`")
+    return code
 
 
 def _clear(directory: Path, existed: bool) -> None:
@@ -442,14 +453,16 @@ def anonymous_names(names: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _conclude(directory: Path, ended: Ended, options: Options, program: str = "") -> int:
-    """Report, and judge a verification. The program's own exit code stays, unless it is 0 and not all was equal."""
-    report = _first_report(directory, options)
+def _conclude(directory: Path, ended: Ended, options: Options, report: Report | None, program: str = "") -> int:
+    """Keep what was learnt, and judge a verification. The program's own code stays, unless it is 0 and bytes differ.
+
+    `report`: none where the trace could not be read.
+    """
     if options.auto and options.memory and program and report is not None:
         why = choices.remember(program, report.plan.chosen, options.environment)
         if why:
             _say(why)
-    if not options.quiet:
+    if not options.quiet and not options.discard:
         _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
     if not options.verify:
         return ended.shell_code
@@ -479,7 +492,7 @@ def _first_report(directory: Path, options: Options) -> Report | None:
     except (IoweirError, OSError, MemoryError) as error:
         _say(f"the trace cannot be reported: {str(error) or 'there is not enough memory'}")
         return None
-    if options.compress and not is_compressed:
+    if options.compress and not options.discard and not is_compressed:
         _compress(directory, trace)
     if not options.quiet:
         from ioweir.findings import text  # noqa: PLC0415

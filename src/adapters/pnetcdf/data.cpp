@@ -338,9 +338,16 @@ std::optional<int> access_together(File& file, const Call& call) {
     const bool divided = file.is_divided(variable);
     NamedVariables named{divided, file.knows(variable) && !divided};
     const bool by_type = form.access == ncsub::Access::vard;
-    if (!file.safe && !by_type) return at_once_if_divided(file, call, form, named);
+    // Programs write several variables of a kind one after the other. The exchange's own meeting says what is named, for which each rank sends each
+    // other one a message; a reduction needs fewer, and one more meeting where there is something to exchange.
+    if (!file.safe && !by_type && file.named_divided) {
+        const auto done = at_once_if_divided(file, call, form, named);
+        file.named_divided = done.has_value();
+        return done;
+    }
     std::array<int, 2> any{named.divided ? 1 : 0, named.in_master ? 1 : 0};
     if (PMPI_Allreduce(MPI_IN_PLACE, any.data(), 2, MPI_INT, MPI_MAX, file.comm) != MPI_SUCCESS) return error_file;
+    file.named_divided = any[0] != 0;
     if (any[0] == 0 && !(by_type && any[1] != 0)) return std::nullopt;
     return at_once(file, call, form, by_type || any[1] != 0 ? LeadsTo::master_too : LeadsTo::subfiles);
 }

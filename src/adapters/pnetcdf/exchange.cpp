@@ -158,9 +158,14 @@ public:
                 if (writing_ && subfile.descriptor >= 0) storage::begin_flush_of_file(subfile.descriptor);
             }
         }
-        const int failure = agree(file_, failure_in(file_, tasks));
+        // Answers go to and fro while ranks agree: where they share processors, each wait for the others costs a time slice.
+        const int mine = failure_in(file_, tasks);
+        int least = no_error;
+        MPI_Request agreed = MPI_REQUEST_NULL;
+        if (PMPI_Iallreduce(&mine, &least, 1, MPI_INT, MPI_MIN, file_.comm, &agreed) != MPI_SUCCESS) return error_file;
         const Timed timed(file_.clocks.exchange, &file_.clocks.exchange_processor);
-        return answer(tasks) ? failure : error_file;
+        const bool answered = answer(tasks);
+        return PMPI_Wait(&agreed, MPI_STATUS_IGNORE) == MPI_SUCCESS && answered ? least : error_file;
     }
     void run_alone() {
         cut();
@@ -225,19 +230,26 @@ private:
         }
     }
 
-    /// How much each rank is about to get from each, and what is the most of all ranks: the one meeting of all.
+    /// How much each rank is about to get from each, and what is the most of all ranks: the one meeting of all. Few words go with it.
     bool tell() {
-        constexpr int each = 5;
+        constexpr std::size_t head = 5;
         constexpr std::int64_t divided = 1, in_master = 2;
         const std::int64_t named = (most_.named.divided ? divided : 0) | (most_.named.in_master ? in_master : 0);
-        std::vector<std::int64_t> mine, theirs(each * out_.size());
-        for (std::size_t rank = 0; rank < out_.size(); ++rank)
-            mine.insert(mine.end(),
-                        {std::ssize(out_[rank].words), data_bytes_[rank], most_.records, most_.rounds, named});
+        const std::size_t each = head + words_with_meeting();
+        std::vector<std::int64_t> mine(each * out_.size()), theirs(each * out_.size());
+        for (std::size_t rank = 0; rank < out_.size(); ++rank) {
+            const std::vector<std::int64_t>& words = out_[rank].words;
+            std::int64_t* told = &mine[each * rank];
+            for (const std::int64_t word : {std::ssize(words), data_bytes_[rank], most_.records, most_.rounds, named})
+                *told++ = word;
+            if (go_with_meeting(words)) std::copy(words.begin(), words.end(), told);
+        }
         if (!exchange::tell_each(file_.comm, mine, theirs)) return false;
         for (std::size_t rank = 0; rank < out_.size(); ++rank) {
             const std::int64_t* told = &theirs[each * rank];
-            their_words_[rank].resize(static_cast<std::size_t>(told[0]));
+            std::vector<std::int64_t>& words = their_words_[rank];
+            words.resize(static_cast<std::size_t>(told[0]));
+            if (go_with_meeting(words)) std::copy_n(told + head, words.size(), words.begin());
             their_data_[rank] = Bytes(told[1]);
             most_.records = std::max(most_.records, told[2]);
             most_.rounds = std::max(most_.rounds, told[3]);
@@ -247,12 +259,22 @@ private:
         return true;
     }
 
+    /// Words for each rank that go with the meeting. Of many ranks none, for all of them together would be megabytes.
+    [[nodiscard]] std::size_t words_with_meeting() const {
+        constexpr std::size_t most_ranks = 64, words_of_few_pieces = 24;
+        return out_.size() <= most_ranks ? words_of_few_pieces : 0;
+    }
+    [[nodiscard]] bool go_with_meeting(const std::vector<std::int64_t>& words) const {
+        return words.size() <= words_with_meeting();
+    }
+
     /// What goes to each rank describes tasks and, writing, has their data.
     bool deliver() {
         std::vector<exchange::Shipment> shipments(writing_ ? 2 : 1, exchange::Shipment(out_.size()));
         for (std::size_t rank = 0; rank < out_.size(); ++rank) {
-            shipments[0].to[rank] = std::as_bytes(std::span(out_[rank].words));
-            shipments[0].from[rank] = std::as_writable_bytes(std::span(their_words_[rank]));
+            if (!go_with_meeting(out_[rank].words)) shipments[0].to[rank] = std::as_bytes(std::span(out_[rank].words));
+            if (!go_with_meeting(their_words_[rank]))
+                shipments[0].from[rank] = std::as_writable_bytes(std::span(their_words_[rank]));
             if (!writing_) continue;
             shipments[1].to[rank] = {from_[rank], static_cast<std::size_t>(data_bytes_[rank])};
             shipments[1].from[rank] = their_data_[rank].span;

@@ -63,6 +63,8 @@ struct File {
     int mode = 0;                ///< as the program gave it
     bool writable = false;
     bool safe = false;  ///< PNETCDF_SAFE_MODE: errors of arguments are all ranks'
+    /// Of the last blocking access of all ranks: whether any named a divided variable. The same on all ranks.
+    bool named_divided = true;
     // Whether the files say that they are complete (ncsub/writing.hpp):
     bool says_begun = false;      ///< they say that they are not, as long as they are open
     bool says_ended = false;      ///< and they may say at the end that they are: nobody has left them unfinished before

@@ -174,6 +174,8 @@ int PMPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free
                         MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request);
 int PMPI_Group_free(MPI_Group* group);
 int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]);
+int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                    MPI_Request* request);
 int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request);
 int PMPI_Info_create(MPI_Info* info);
 int PMPI_Info_delete(MPI_Info info, const char* key);

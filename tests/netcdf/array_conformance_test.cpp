@@ -256,7 +256,10 @@ TEST(Arrays, AreCarriedOutAsThePlanSays) {
         }
         carried.clear();
         elements_are_right = true;
-        ASSERT_EQ(exchange(file, wanted, writes, 0), no_error);
+        NamedVariables named{!wanted.empty() || me == ranks - 1, me == 0};
+        ASSERT_EQ(exchange(file, wanted, writes, 0, named), no_error);
+        EXPECT_TRUE(named.divided);
+        EXPECT_TRUE(named.in_master);
 
         const std::vector<std::vector<Carried>> steps = planned(all, me, writes);
         EXPECT_EQ(carried, steps);
@@ -275,6 +278,24 @@ TEST(Arrays, AreCarriedOutAsThePlanSays) {
         }
     }
     EXPECT_GT(most_rounds, 1) << "no case has more than one round";
+}
+
+TEST(Arrays, ThatNoRankNamesEndWithTheMeeting) {
+    const auto [me, ranks] = ioweir::cases::Ranks();
+    const Case all = random_case(1, ranks);
+    File file;
+    file.comm = file.group = MPI_COMM_WORLD;
+    file.rank = me;
+    file.ranks = ranks;
+    file.logical = all.logical;
+    for (const bool writes : {false, true}) {
+        carried.clear();
+        NamedVariables named{false, me == ranks - 1};
+        ASSERT_EQ(exchange(file, {}, writes, 0, named), no_error);
+        EXPECT_TRUE(carried.empty());
+        EXPECT_FALSE(named.divided);
+        EXPECT_TRUE(named.in_master);
+    }
 }
 
 TEST(Arrays, OfOneRankAloneAreCarriedOutAtOnce) {

@@ -83,14 +83,14 @@ ranks go on alone in them (OMPIO with such calls) is compared with as it is.
 """
 
 COUNTS = """\
-## What is counted
+# Results: what small calls count
 
-Of one call in steady state (480 of each kind and size, after as many that do not count; traced, in memory):
-instructions in user space with all that is beneath the call, ioweir's own in brackets (callgrind); system calls
-(strace); messages handed to the network (Open MPI), or calls of MPI that communicate, made by ioweir or by ROMIO
-(MPICH, whose messages callgrind cannot see): `sent`. Two numbers with `to` between them are the least and the most of
-the sizes. A rank that waits for another one counts instructions, so that those of collective calls on two ranks vary
-from run to run. Repeat with
+The calls of [the page of their times](calls.md), one of each in steady state (480 of each kind and size, after as many
+that do not count; traced, in memory): instructions in user space with all that is beneath the call, ioweir's own in
+brackets (callgrind); system calls (strace); messages handed to the network (Open MPI), or calls of MPI that
+communicate, made by ioweir or by ROMIO (MPICH, whose messages callgrind cannot see): `sent`. Two numbers with `to`
+between them are the least and the most of the sizes. A rank that waits for another one counts instructions, so that
+those of collective calls on two ranks vary from run to run. Repeat with
 
     make bench-calls ARGS="--counts only"
 """
@@ -212,6 +212,11 @@ def profile(rows: list[dict[str, Any]], plan: str, call: str) -> list[str]:
     return ["## What is left", "", *lines] if lines else []
 
 
+def keep(name: str, lines: list[str], figures: dict[str, Any], options: argparse.Namespace) -> None:
+    """A page and its figures."""
+    run.keep(name, "\n".join(lines).rstrip("\n") + "\n", figures, options)
+
+
 def main() -> int:
     """Every plan, library and number of ranks."""
     options = parse()
@@ -220,6 +225,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     counted: list[dict[str, Any]] = []
     sections: list[str] = []
+    pages: list[str] = []
     kinds = [mpi for mpi in options.mpi if launch.available("call_cost", mpi)]
     scratch = Path(tempfile.mkdtemp(prefix="ioweir-bench-", dir=run.TMPFS))
     try:
@@ -234,14 +240,20 @@ def main() -> int:
         for mpi in kinds if options.counts != "no" else ():
             for ranks in options.ranks:
                 new, lines = count(mpi, ranks, options, scratch)
-                sections += ([] if counted else [COUNTS, ""]) + lines
+                pages += lines
                 counted += new
-        sections += profile(counted, PLANS["auto"].title, "write_at")
+        pages += profile(counted, PLANS["auto"].title, "write_at")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    heading = run.heading(about, begin, f"{options.pairs} pairs of {options.calls:,} calls; ")
-    text = "\n".join([INTRODUCTION, heading, "", *sections]).rstrip("\n") + "\n"
-    run.keep("calls", text, {"machine": about, "rows": rows, "counts": counted}, options)
+    if sections:
+        heading = run.heading(about, begin, f"{options.pairs} pairs of {options.calls:,} calls; ")
+        keep("calls", [INTRODUCTION, heading, "", *sections], {"machine": about, "rows": rows}, options)
+    if pages:
+        if options.record:
+            options.record = options.record.with_name("call-counts.md")
+        sizes = ", ".join(map(size, options.bytes))
+        heading = run.heading(about, begin, f"calls of {sizes}; ")
+        keep("call-counts", [COUNTS, heading, "", *pages], {"machine": about, "counts": counted}, options)
     return 0
 
 

@@ -464,6 +464,18 @@ def test_a_trace_is_discarded_only_where_the_run_ended_well(
         assert f"kept for a look at what went wrong: `ioweir report {kept.name}`" in done.stderr
 
 
+def test_discarding_a_trace_leaves_what_the_program_wrote_beside_it(tmp_path: Path) -> None:
+    program = "import os\nopen('data', 'w').write('x')\nos.mkdir('folder')\nopen('folder/run.json', 'w').write('y')"
+    done = completed(
+        [sys.executable, "-m", "ioweir", "run", "-q", "--discard", "-o", ".", "--", sys.executable, "-c", program],
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == [
+        "data", "folder", "folder/run.json",
+    ]  # fmt: skip
+
+
 def test_prepare_starts_nothing_and_says_what_it_will_do(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", place.environment["PATH"])
     variables = {"LD_PRELOAD": str(place.library), "IOWEIR_DIR": "/t"}

@@ -371,7 +371,7 @@ def run(words: Sequence[str], options: Options) -> int:
     code = _conclude(directory, ended, options, report, program)
     if options.discard:
         if code == 0 and report is not None:
-            _clear(directory, existed)
+            _discard(directory, existed)
             if not options.quiet:
                 _say("the trace is deleted (--discard); commands named above need a run without that option")
         else:
@@ -386,6 +386,18 @@ def _clear(directory: Path, existed: bool) -> None:
                 folder.remove_tree(name)
         if not existed:
             directory.rmdir()
+
+
+def _discard(directory: Path, existed: bool) -> None:
+    """Remove what ioweir has written there; what the program has put beside it stays."""
+    own = (RUN_FILE, REPORT_FILE, PLAN_FILE, NODE_FILES, f"{NODE_FILES}.*", "node-*.sums.zst")
+    with contextlib.suppress(OSError):
+        with Folder.open(directory, own=True) as folder:
+            for name in folder.names():
+                if any(fnmatch.fnmatchcase(name, pattern) for pattern in own):
+                    folder.remove(name, missing_ok=True)
+        if not existed:
+            directory.rmdir()  # where the program has left nothing
 
 
 def _write_end(directory: Path, content: dict[str, Any], ended: Ended, remove_plan: bool) -> None:

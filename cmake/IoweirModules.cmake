@@ -2,15 +2,16 @@
 # "module/file.hpp". It is compiled where something that is built needs it: the package needs fewer modules by themselves than the tests.
 # With IOWEIR_MODULES the tests link what the package's build has compiled, brought up to date by that build, and do not compile it again.
 # CHECKED: its code has checks that NDEBUG leaves out, so that the tests compile it for themselves.
-# Some sources are compiled together (CMake's unity build), for most of the compiler's time goes into headers: names in unnamed
-# namespaces differ within a module. ALONE: those sources whose names do not. ONE_BY_ONE: all of them are compiled alone.
+# The sources of a module are compiled together (CMake's unity build), for most of the compiler's time goes into headers and templates that
+# each source has again: names in unnamed namespaces differ within a module. ALONE: those sources whose names do not. ONE_BY_ONE: all of them
+# are compiled alone. Six together take half as long again as forty do; who changes one source after another sets IOWEIR_TOGETHER lower.
 # ioweir_std_headers(TARGET...): these have large headers of the standard library precompiled. Each source takes 1.5 s less of a processor,
 # all of the package's a third less. A source includes what it uses all the same: Clang, and IOWEIR_PRECOMPILED=OFF, have none of it.
 # ioweir_unit_test(NAME SOURCES ... [DEPENDS ...]): a GoogleTest program that lies beside the code it tests.
 # ioweir_test_headers(TARGET...): these tests have GoogleTest's headers and large ones of the standard library precompiled, and
 # RapidCheck's where they link it: read by each of some 200 sources, they take a third of the compiler's time.
 include_guard()
-set(IOWEIR_TOGETHER 6)
+set(IOWEIR_TOGETHER 40 CACHE STRING "How many sources of a module are compiled together at most")
 option(IOWEIR_PRECOMPILED "Precompile large headers of the standard library (GCC only)" ON)
 
 # An archive of the package's build as the library NAME.

@@ -19,8 +19,8 @@ namespace ioweir::kernels {
 
 namespace {
 
-constexpr std::int64_t components = 5;
-constexpr std::int64_t point_bytes = components * 8;
+constexpr std::int64_t btio_components = 5;
+constexpr std::int64_t point_bytes = btio_components * 8;
 constexpr std::int64_t ghost = 2;  ///< points around a cell in memory: u(5, -2:IMAX+1, -2:JMAX+1, -2:KMAX+1, cells)
 constexpr std::int64_t steps_between_writes = 5;
 constexpr std::int64_t least_points = 3;
@@ -90,7 +90,7 @@ public:
     }
 
     [[nodiscard]] ArrayFile arrays() const override {
-        return {{{"step", writes_}, {"z", points_}, {"y", points_}, {"x", points_}, {"component", components}},
+        return {{{"step", writes_}, {"z", points_}, {"y", points_}, {"x", points_}, {"component", btio_components}},
                 {{"solution", ElementType::float64, {0, 1, 2, 3, 4}}},
                 true};
     }
@@ -99,7 +99,7 @@ public:
         std::vector<Slab> all;
         for (const Box& box : boxes(rank, call)) {
             const auto &at = box.starts, &n = box.lengths;
-            all.push_back({0, {call, at[0], at[1], at[2], 0}, {1, n[0], n[1], n[2], components}});
+            all.push_back({0, {call, at[0], at[1], at[2], 0}, {1, n[0], n[1], n[2], btio_components}});
         }
         return all;
     }
@@ -120,7 +120,7 @@ private:
     std::int64_t writes_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_btio(int ranks, const Values& values) {
     const std::string& name = values.text("class");
     const Class* chosen = nullptr;
     for (const Class& one : classes) {
@@ -151,7 +151,7 @@ KernelResult make(int ranks, const Values& values) {
     return KernelResult(std::make_shared<const Btio>(ranks, cells, chosen->points, writes));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter btio_parameters[] = {
     {"class", "C", "NPB's problem class: S, W, A, B, C, D or E"},
     {"writes", "", "how often the solution is written; a fifth of the class's time steps if not given"},
 };
@@ -160,7 +160,7 @@ constexpr Parameter parameters[] = {
 
 const KernelEntry btio_entry{
     {"btio", "NPB's block-tridiagonal solver: diagonal multi-partitioning of a cube",
-     "NAS Parallel Benchmarks 3.x MPI, BT with subtype full; Wang et al. 2014, section IV-C", parameters},
-    make};
+     "NAS Parallel Benchmarks 3.x MPI, BT with subtype full; Wang et al. 2014, section IV-C", btio_parameters},
+    make_btio};
 
 }  // namespace ioweir::kernels

@@ -18,7 +18,7 @@ namespace ioweir::kernels {
 namespace {
 
 constexpr std::int64_t value_bytes = 8;
-constexpr std::int64_t corners = 6;
+constexpr std::int64_t box_corners = 6;
 constexpr std::int64_t largest_cells = 32 * 32 * 32;
 
 /// The finaliser of splitmix64.
@@ -63,7 +63,7 @@ public:
     }
 
     [[nodiscard]] ArrayFile arrays() const override {
-        return {{{"values", begins_.back()}, {"boxes", boxes_}, {"corners", corners}, {"offsets", boxes_ + 1}},
+        return {{{"values", begins_.back()}, {"boxes", boxes_}, {"corners", box_corners}, {"offsets", boxes_ + 1}},
                 {{"level_0/boxes", ElementType::int32, {1, 2}, true},
                  {"level_0/Processors", ElementType::int32, {1}, true},
                  {"level_0/data:offsets=0", ElementType::int64, {3}, true},
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] Slab slab(int rank, std::int64_t call) const override {
         if (call == 0) return {3, {begin_of(rank)}, {values_of(rank)}};
         const std::int64_t lines = rank == 0 ? boxes_ : 0;
-        if (call == 1) return {0, {0, 0}, {lines, corners}};
+        if (call == 1) return {0, {0, 0}, {lines, box_corners}};
         if (call == 2) return {1, {0}, {lines}};
         return {2, {0}, {rank == 0 ? boxes_ + 1 : 0}};
     }
@@ -91,7 +91,7 @@ private:
     std::vector<std::int64_t> begins_;  ///< of each rank's values, and behind the last
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_chombo(int ranks, const Values& values) {
     const auto boxes = values.count("boxes");
     if (!boxes) return boxes.error();
     const auto idle = values.count("idle");
@@ -109,7 +109,7 @@ KernelResult make(int ranks, const Values& values) {
     return KernelResult(std::make_shared<const Chombo>(ranks, boxes.value(), idle.value(), components.value()));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter chombo_parameters[] = {
     {"boxes", "43", "of a rank, give or take one; 2 or more"},
     {"idle", "8", "of so many ranks the last has no boxes"},
     {"components", "8", "doubles of a cell"},
@@ -119,7 +119,7 @@ constexpr Parameter parameters[] = {
 
 const KernelEntry chombo_entry{
     {"chombo", "Chombo: boxes of an adaptive mesh in one array, and rank 0's arrays about them",
-     "Howison et al. 2010, sections IV-C and VII-B, Table II", parameters},
-    make};
+     "Howison et al. 2010, sections IV-C and VII-B, Table II", chombo_parameters},
+    make_chombo};
 
 }  // namespace ioweir::kernels

@@ -61,7 +61,7 @@ private:
     std::int64_t variables_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_coll_perf(int ranks, const Values& values) {
     const auto variables = values.count("variables");
     if (!variables) return variables.error();
     const auto grid = balanced_grid(ranks, 3);
@@ -84,7 +84,7 @@ KernelResult make(int ranks, const Values& values) {
     return KernelResult(std::make_shared<const CollPerf>(ranks, n, grid, variables.value()));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter coll_perf_parameters[] = {
     {"local", "128,128,128", "elements of a rank in each dimension, slowest first"},
     {"global", "", "elements of the whole array in each dimension, instead of local"},
     {"variables", "4", "arrays, each moved in one call"},
@@ -93,7 +93,7 @@ constexpr Parameter parameters[] = {
 }  // namespace
 
 const KernelEntry coll_perf_entry{{"coll_perf", "block-distributed 3-D arrays of 4-byte integers",
-                                   "ROMIO's coll_perf.c; parameters of Son et al. 2016, section 5", parameters},
-                                  make};
+                                   "ROMIO's coll_perf.c; parameters of Son et al. 2016, section 5", coll_perf_parameters},
+                                  make_coll_perf};
 
 }  // namespace ioweir::kernels

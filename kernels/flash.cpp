@@ -120,7 +120,7 @@ private:
     std::int64_t variables_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_flash(int ranks, const Values& values) {
     const std::string& name = values.text("output");
     const Output* chosen = nullptr;
     for (const Output& one : outputs) {
@@ -153,7 +153,7 @@ KernelResult make(int ranks, const Values& values) {
                                                       std::vector{n[0] + more, n[1] + more, n[2] + more}, variables));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter flash_parameters[] = {
     {"output", "checkpoint", "checkpoint (doubles), plot (floats) or corners (floats, a point more each way)"},
     {"local", "16,16,16", "points of a block in each dimension, slowest first"},
     {"blocks", "80", "blocks of a rank; every second and third of three has one and two more"},
@@ -163,7 +163,7 @@ constexpr Parameter parameters[] = {
 }  // namespace
 
 const KernelEntry flash_entry{{"flash", "FLASH-IO: blocks of an adaptive mesh, a little unevenly over the ranks",
-                               "FLASH I/O benchmark; parameters of Son et al. 2016, section 5.3.1", parameters},
-                              make};
+                               "FLASH I/O benchmark; parameters of Son et al. 2016, section 5.3.1", flash_parameters},
+                              make_flash};
 
 }  // namespace ioweir::kernels

@@ -18,7 +18,7 @@ namespace ioweir::kernels {
 
 namespace {
 
-constexpr std::int64_t value_bytes = 4;
+constexpr std::int64_t gcrm_value_bytes = 4;
 constexpr std::int64_t pole_cells = 2;
 constexpr std::int64_t most_levels = 24;  // half a metre between cells
 
@@ -132,7 +132,7 @@ private:
         if (place == Place::cells) return faces_ + pole_cells;
         return place == Place::corners ? 2 * faces_ : 3 * faces_;
     }
-    [[nodiscard]] std::int64_t bytes_of(Line line) const { return values_of(line) * value_bytes; }
+    [[nodiscard]] std::int64_t bytes_of(Line line) const { return values_of(line) * gcrm_value_bytes; }
     [[nodiscard]] std::int64_t values_of(Line line) const {
         switch (line) {
             case Line::layers:
@@ -153,7 +153,7 @@ private:
     std::int64_t steps_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_gcrm(int ranks, const Values& values) {
     const auto level = values.count("level");
     if (!level) return level.error();
     const auto layers = values.count("layers");
@@ -172,12 +172,12 @@ KernelResult make(int ranks, const Values& values) {
                      std::to_string(ranks), "take " + std::to_string(below)};
     }
     // All variables have fewer values than 64 a cell and layer, and interfaces are twice the layers at most.
-    const auto bytes = checked_file_bytes({steps.value(), faces + pole_cells, layers.value(), 2, 64, value_bytes});
+    const auto bytes = checked_file_bytes({steps.value(), faces + pole_cells, layers.value(), 2, 64, gcrm_value_bytes});
     if (!bytes) return bytes.error();
     return KernelResult(std::make_shared<const Gcrm>(ranks, faces, layers.value(), steps.value()));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter gcrm_parameters[] = {
     {"level", "8", "of the geodesic grid, which has 10 * 4^level + 2 cells"},
     {"layers", "256", "values of a vertical line"},
     {"steps", "1", "records, of 38 variables each"},
@@ -187,7 +187,7 @@ constexpr Parameter parameters[] = {
 
 const KernelEntry gcrm_pnetcdf_entry{
     {"gcrm-pnetcdf", "GCRM's 38 record variables on a geodesic grid",
-     "Son et al. 2016, section 5.3.3; GCRM-IO's variables, all of them in one file", parameters},
-    make};
+     "Son et al. 2016, section 5.3.3; GCRM-IO's variables, all of them in one file", gcrm_parameters},
+    make_gcrm};
 
 }  // namespace ioweir::kernels

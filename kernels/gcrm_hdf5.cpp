@@ -15,7 +15,7 @@ namespace ioweir::kernels {
 
 namespace {
 
-constexpr std::int64_t value_bytes = 4;
+constexpr std::int64_t gcrm_hdf5_value_bytes = 4;
 constexpr std::int64_t edges_of_cell = 6;
 constexpr std::int64_t steps_and_ranks_at_cells = 153'600;
 constexpr std::int64_t steps_and_ranks_at_edges = 25'600;
@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t line_bytes() const { return layers_ * values_ * value_bytes; }
+    [[nodiscard]] std::int64_t line_bytes() const { return layers_ * values_ * gcrm_hdf5_value_bytes; }
     [[nodiscard]] std::int64_t step_bytes() const { return ranks_ * cells_ * line_bytes(); }
 
     int ranks_;
@@ -65,7 +65,7 @@ private:
     std::int64_t steps_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_gcrm_hdf5(int ranks, const Values& values) {
     const bool at_edges = values.text("data") == "edges";
     if (!at_edges && values.text("data") != "cells")
         return Error{"kernel parameter data: unknown place", "'" + values.text("data") + "'", "known: cells, edges"};
@@ -80,12 +80,12 @@ KernelResult make(int ranks, const Values& values) {
     const auto steps = values.steps(ranks, at_edges ? steps_and_ranks_at_edges : steps_and_ranks_at_cells);
     if (!steps) return steps.error();
     const std::int64_t per_cell = at_edges ? edges_of_cell : 1;
-    const auto bytes = checked_file_bytes({ranks, cells.value(), layers, per_cell, value_bytes, steps.value()});
+    const auto bytes = checked_file_bytes({ranks, cells.value(), layers, per_cell, gcrm_hdf5_value_bytes, steps.value()});
     if (!bytes) return bytes.error();
     return KernelResult(std::make_shared<const GcrmHdf5>(ranks, cells.value(), layers, per_cell, steps.value()));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter gcrm_hdf5_parameters[] = {
     {"data", "cells", "cells (1.6 MB a rank and step) or edges (9.6 MB)"},
     {"cells", "16384", "of a rank"},
     {"layers", "", "values of a vertical line; 26 at cells and 25 at edges if not given"},
@@ -95,7 +95,7 @@ constexpr Parameter parameters[] = {
 }  // namespace
 
 const KernelEntry gcrm_hdf5_entry{{"gcrm-hdf5", "GCRM's fields through H5Part, a group and an array for each step",
-                                   "Howison et al. 2010, sections IV-A and VII-A, Table I", parameters},
-                                  make};
+                                   "Howison et al. 2010, sections IV-A and VII-A, Table I", gcrm_hdf5_parameters},
+                                  make_gcrm_hdf5};
 
 }  // namespace ioweir::kernels

@@ -68,7 +68,7 @@ Result<std::int64_t> whole_parts(const char* whole_name, std::int64_t whole, con
                  "choose sizes that divide each other"};
 }
 
-KernelResult make(std::string_view name, int ranks, const Values& values, bool strided) {
+KernelResult make_ior(std::string_view name, int ranks, const Values& values, bool strided) {
     const auto data = values.size("data");
     if (!data) return data.error();
     const auto transfer = values.size("transfer");
@@ -91,10 +91,10 @@ KernelResult make(std::string_view name, int ranks, const Values& values, bool s
 }
 
 KernelResult make_segmented(int ranks, const Values& values) {
-    return make(ior_segmented_entry.info.name, ranks, values, false);
+    return make_ior(ior_segmented_entry.info.name, ranks, values, false);
 }
 KernelResult make_strided(int ranks, const Values& values) {
-    return make(ior_strided_entry.info.name, ranks, values, true);
+    return make_ior(ior_strided_entry.info.name, ranks, values, true);
 }
 
 constexpr Parameter segmented_parameters[] = {

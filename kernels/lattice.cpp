@@ -46,7 +46,7 @@ private:
     std::int64_t calls_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_lattice(int ranks, const Values& values) {
     const auto local = values.lengths("local", 4);
     if (!local) return local.error();
     const auto site = values.size("site");
@@ -62,7 +62,7 @@ KernelResult make(int ranks, const Values& values) {
     return KernelResult(std::make_shared<const Lattice>(ranks, grid, n, site.value(), calls.value()));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter lattice_parameters[] = {
     {"local", "16,16,16,16", "sites of a rank in each dimension, slowest first"},
     {"site", "256 B", "bytes of a site"},
     {"calls", "1", "configurations, one after another in the file"},
@@ -71,6 +71,6 @@ constexpr Parameter parameters[] = {
 }  // namespace
 
 const KernelEntry lattice_entry{
-    {"lattice", "blocks of a 4-D array of sites", "the 4-D block subarray of pmodels/mpich #7935", parameters}, make};
+    {"lattice", "blocks of a 4-D array of sites", "the 4-D block subarray of pmodels/mpich #7935", lattice_parameters}, make_lattice};
 
 }  // namespace ioweir::kernels

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t header_bytes = 1024;
 constexpr std::array<std::int64_t, 3> doubles_of_node{5, 5, 10};
 constexpr std::int64_t node_bytes = 8 * (5 + 5 + 10);
-constexpr std::int64_t unevenness = 3;
+constexpr std::int64_t phasta_unevenness = 3;
 
 class Phasta final : public Kernel {
 public:
@@ -44,9 +44,9 @@ private:
     [[nodiscard]] std::int64_t nodes_before(std::int64_t rank, std::int64_t part_of_rank) const {
         const std::int64_t more = nodes_ / 50;
         std::int64_t extra = 0;
-        for (std::int64_t turn = 0; turn < unevenness; ++turn) {  // ranks turn, turn + 3, ... have equally many
-            const std::int64_t count = (rank + unevenness - 1 - turn) / unevenness;
-            extra += count * (1 + (turn * parts_ + part_of_rank) % unevenness);
+        for (std::int64_t turn = 0; turn < phasta_unevenness; ++turn) {  // ranks turn, turn + 3, ... have equally many
+            const std::int64_t count = (rank + phasta_unevenness - 1 - turn) / phasta_unevenness;
+            extra += count * (1 + (turn * parts_ + part_of_rank) % phasta_unevenness);
         }
         return rank * nodes_ + extra * more;
     }
@@ -65,7 +65,7 @@ private:
     std::int64_t nodes_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_phasta(int ranks, const Values& values) {
     const auto data = values.size("data");
     if (!data) return data.error();
     const auto parts = values.count("parts");
@@ -83,7 +83,7 @@ KernelResult make(int ranks, const Values& values) {
     return KernelResult(std::make_shared<const Phasta>(ranks, parts.value(), nodes));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter phasta_parameters[] = {
     {"data", "60 MB", "bytes of all fields and parts, without headers and borders"},
     {"parts", "1", "parts of a rank, at most 4096; each is moved in calls of its own"},
 };
@@ -92,7 +92,7 @@ constexpr Parameter parameters[] = {
 
 const KernelEntry phasta_entry{
     {"phasta", "PHASTA: checkpoints of an unstructured flow solver, field by field and part by part",
-     "Liu, Fu, Carothers et al., sections 2 and 3.1, scaled to a thousandth", parameters},
-    make};
+     "Liu, Fu, Carothers et al., sections 2 and 3.1, scaled to a thousandth", phasta_parameters},
+    make_phasta};
 
 }  // namespace ioweir::kernels

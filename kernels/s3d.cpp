@@ -12,7 +12,7 @@ namespace ioweir::kernels {
 
 namespace {
 
-constexpr std::int64_t point_bytes = 8;
+constexpr std::int64_t s3d_point_bytes = 8;
 constexpr std::int64_t vector_components = 3;
 
 class S3d final : public Kernel {
@@ -32,7 +32,7 @@ public:
 
     [[nodiscard]] std::vector<Box> boxes(int rank, std::int64_t call) const override {
         const std::int64_t components = components_[static_cast<std::size_t>(call)];
-        Box box{components_before(call) * component_bytes(), point_bytes, {}, {}, {}};
+        Box box{components_before(call) * component_bytes(), s3d_point_bytes, {}, {}, {}};
         if (components > 1) {
             box.sizes = box.lengths = {components};
             box.starts = {0};
@@ -68,7 +68,7 @@ public:
 
 private:
     [[nodiscard]] std::int64_t component_bytes() const {
-        return ranks_ * point_bytes * local_[0] * local_[1] * local_[2];
+        return ranks_ * s3d_point_bytes * local_[0] * local_[1] * local_[2];
     }
     [[nodiscard]] std::int64_t components_before(std::int64_t call) const {
         std::int64_t sum = 0;
@@ -82,7 +82,7 @@ private:
     std::array<std::int64_t, 4> components_;
 };
 
-KernelResult make(int ranks, const Values& values) {
+KernelResult make_s3d(int ranks, const Values& values) {
     const auto local = values.lengths("local", 3);
     if (!local) return local.error();
     const auto species = values.count("species");
@@ -91,12 +91,12 @@ KernelResult make(int ranks, const Values& values) {
     constexpr std::int64_t other_components = 2 + vector_components;
     // Twice as much is no file either, and the sum cannot overflow.
     const std::int64_t components = std::max(species.value(), other_components);
-    const auto bytes = checked_file_bytes({ranks, point_bytes, n[0], n[1], n[2], components, 2});
+    const auto bytes = checked_file_bytes({ranks, s3d_point_bytes, n[0], n[1], n[2], components, 2});
     if (!bytes) return bytes.error();
     return KernelResult(std::make_shared<const S3d>(ranks, balanced_grid(ranks, 3), n, species.value()));
 }
 
-constexpr Parameter parameters[] = {
+constexpr Parameter s3d_parameters[] = {
     {"local", "50,50,50", "points of a rank in each dimension, slowest first"},
     {"species", "11", "components of yspecies"},
 };
@@ -104,7 +104,7 @@ constexpr Parameter parameters[] = {
 }  // namespace
 
 const KernelEntry s3d_entry{
-    {"s3d", "S3D's restart file: two 4-D and two 3-D arrays of doubles", "Son et al. 2016, section 5.3.2", parameters},
-    make};
+    {"s3d", "S3D's restart file: two 4-D and two 3-D arrays of doubles", "Son et al. 2016, section 5.3.2", s3d_parameters},
+    make_s3d};
 
 }  // namespace ioweir::kernels

@@ -1,6 +1,5 @@
 // Requests of a trace: what MPI-IO calls asked for, as columns, and their extents one request at a time.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@ namespace {
 /// Flushes of a subfile that were begun and are remembered at most.
 constexpr std::size_t most_begun = 4096;
 /// A write of so many bytes is worth sending on to storage by itself; a shorter one may have neighbours in its pages.
-constexpr std::int64_t worth_sending_bytes = 64 << 10;
+constexpr std::int64_t subfile_worth_sending_bytes = 64 << 10;
 
 }  // namespace
 
@@ -263,7 +263,7 @@ std::int64_t StripedContainer::attempt_write(int, const iovec* pieces, int count
 void StripedContainer::send_on(const DataFile& file, const Spot& spot, std::int64_t moved) {
     if (!on_targets_) return;
     const std::int64_t bytes = moved == spot.bytes ? now()->stripe_bytes : moved;
-    if (bytes < worth_sending_bytes) return;
+    if (bytes < subfile_worth_sending_bytes) return;
     below_.begin_flush(file.descriptor(), bytes, subfile_header_bytes + spot.place + moved - bytes);
 }
 

@@ -12,38 +12,38 @@
 namespace ioweir::engine {
 namespace {
 
-Engine* the_engine = nullptr;
+Engine* current_engine = nullptr;
 
 int hook_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-    return open_file(*the_engine, comm, filename, amode, info, fh);
+    return open_file(*current_engine, comm, filename, amode, info, fh);
 }
 
-int hook_close(MPI_File* fh) { return close_file(*the_engine, fh); }
+int hook_close(MPI_File* fh) { return close_file(*current_engine, fh); }
 
 int hook_get_info(MPI_File fh, MPI_Info* info) {
-    const int result = the_engine->below.File_get_info(fh, info);
-    const std::shared_ptr<Handle> handle = the_engine->find(fh);
+    const int result = current_engine->below.File_get_info(fh, info);
+    const std::shared_ptr<Handle> handle = current_engine->find(fh);
     if (result == MPI_SUCCESS && handle && handle->engaged) show_hints(*handle, *info);
     return result;
 }
 
 int hook_set_info(MPI_File fh, MPI_Info info) {
-    const std::shared_ptr<Handle> handle = the_engine->find(fh);
-    if (!handle || !handle->engaged || info == MPI_INFO_NULL) return the_engine->below.File_set_info(fh, info);
-    return the_engine->below.File_set_info(fh, LibraryInfo(info, handle->strategy.stripe).get());
+    const std::shared_ptr<Handle> handle = current_engine->find(fh);
+    if (!handle || !handle->engaged || info == MPI_INFO_NULL) return current_engine->below.File_set_info(fh, info);
+    return current_engine->below.File_set_info(fh, LibraryInfo(info, handle->strategy.stripe).get());
 }
 
-int hook_delete(const char* filename, MPI_Info info) { return delete_file(*the_engine, filename, info); }
+int hook_delete(const char* filename, MPI_Info info) { return delete_file(*current_engine, filename, info); }
 
 int hook_sync(MPI_File fh) {
-    Handle* const handle = the_engine->find_open(fh);
+    Handle* const handle = current_engine->find_open(fh);
     const TimedCall timed(handle != nullptr ? handle->choosing.get() : nullptr);
-    return sync_file(*the_engine, fh);
+    return sync_file(*current_engine, fh);
 }
 
 int hook_set_view(MPI_File fh, MPI_Offset displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep,
                   MPI_Info info) {
-    return set_view(*the_engine, fh, displacement, etype, filetype, datarep, info);
+    return set_view(*current_engine, fh, displacement, etype, filetype, datarep, info);
 }
 
 using mpi::FileCalls;
@@ -52,9 +52,9 @@ using mpi::FileCalls;
 template <auto same, auto alone, typename Buffer, typename Count, typename... Place>
 int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Status* status, Place... place) {
     const auto real = [&](auto member) {
-        return (the_engine->below.*member)(fh, place..., buffer, count, datatype, status);
+        return (current_engine->below.*member)(fh, place..., buffer, count, datatype, status);
     };
-    Handle* const handle = the_engine->find_open(fh);
+    Handle* const handle = current_engine->find_open(fh);
     if (handle == nullptr) return real(same);
     const Call call{fh,
                     std::is_const_v<Buffer> ? Direction::write : Direction::read,
@@ -69,29 +69,29 @@ int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, M
     if (handle->choosing) {
         handle->choosing->mine.bytes += bytes_asked(call);
         ++handle->choosing->mine.calls;
-        if (!handle->engaged && !the_engine->verify) return real(same);
+        if (!handle->engaged && !current_engine->verify) return real(same);
     }
     if (handle->choosing && handle->choosing->turn.step == Series::Step::compared) {
         if constexpr (same == alone) {
             if (is_librarys_alone(*handle, call))
-                return by_library(*the_engine, *handle, call, [&] { return real(same); });
+                return by_library(*current_engine, *handle, call, [&] { return real(same); });
         } else {
             const auto part = [&](auto member, const Call& of) {
-                return (the_engine->below.*member)(fh, static_cast<Place>(of.offset)...,
+                return (current_engine->below.*member)(fh, static_cast<Place>(of.offset)...,
                                                    static_cast<Buffer*>(of.buffer), static_cast<Count>(of.count),
                                                    datatype, of.status);
             };
             const auto all = [&](const Call& of) { return part(same, of); };
             const auto one = [&](const Call& of) { return part(alone, of); };
-            return transfer_in_portions(*the_engine, *handle, call, all, one);
+            return transfer_in_portions(*current_engine, *handle, call, all, one);
         }
     }
     if constexpr (same == alone) {
-        if (const std::optional<int> done = move_plain_piece(*the_engine, *handle, call)) return *done;
+        if (const std::optional<int> done = move_plain_piece(*current_engine, *handle, call)) return *done;
     }
     const auto all = [&] { return real(same); };
     const auto one = [&] { return real(alone); };
-    return transfer_in_turns(*the_engine, *handle, call, all, one);
+    return transfer_in_turns(*current_engine, *handle, call, all, one);
 }
 
 /// The hook for member `same`, by the shape of its parameters.
@@ -124,13 +124,13 @@ void put(const FileCalls& below, FileCalls& hooks) {
 
 }  // namespace
 
-Engine* engine() { return the_engine; }
+Engine* engine() { return current_engine; }
 
 void install(const FileCalls& below, FileCalls& hooks, Options options, Host host) {
-    if (the_engine == nullptr) the_engine = new Engine(below, std::move(options), host);
-    the_engine->status_bytes.arm();
+    if (current_engine == nullptr) current_engine = new Engine(below, std::move(options), host);
+    current_engine->status_bytes.arm();
     int level = MPI_THREAD_MULTIPLE;
-    the_engine->threaded = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+    current_engine->threaded = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     if (below.File_open == nullptr || below.File_close == nullptr || below.File_set_view == nullptr) return;
     hooks.File_open = hook_open;
     hooks.File_close = hook_close;
@@ -164,25 +164,25 @@ void install(const FileCalls& below, FileCalls& hooks, Options options, Host hos
 }
 
 void shut_down() {
-    if (the_engine == nullptr) return;
-    for (const std::shared_ptr<Handle>& handle : the_engine->take_all()) {
-        if (handle->engaged && the_engine->verify) {
-            note(*the_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
+    if (current_engine == nullptr) return;
+    for (const std::shared_ptr<Handle>& handle : current_engine->take_all()) {
+        if (handle->engaged && current_engine->verify) {
+            note(*current_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
         }
-        if (the_engine->verify) say_unverified(*the_engine, *handle, false);
+        if (current_engine->verify) say_unverified(*current_engine, *handle, false);
         drain_own(*handle);
         count_behind(*handle);
-        if (handle->file) settle_size(*the_engine, *handle->file);
-        flush_container(*the_engine, *handle, false);
-        note_end(*the_engine, *handle);
+        if (handle->file) settle_size(*current_engine, *handle->file);
+        flush_container(*current_engine, *handle, false);
+        note_end(*current_engine, *handle);
         stop_choosing(*handle, "a file was never closed");
-        const StorageScope scope(*the_engine);
-        the_engine->descriptors.release(handle->descriptor);
+        const StorageScope scope(*current_engine);
+        current_engine->descriptors.release(handle->descriptor);
     }
-    tell_last_choices(*the_engine);
-    retire_behind(*the_engine);
+    tell_last_choices(*current_engine);
+    retire_behind(*current_engine);
     // Collective by MPI's rules, and no more than MPI_Finalize is, which every rank is in.
-    the_engine->process_groups.free_kept();
+    current_engine->process_groups.free_kept();
     layout::release_flatten_cache();
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view count_name = "num_subfiles";
 constexpr std::string_view dimensions_name = "ndims_org";
-constexpr std::int64_t most_subfiles = 1 << 20;
+constexpr std::int64_t most_plain_subfiles = 1 << 20;
 
 std::optional<std::int64_t> integer(const Variable& variable, std::string_view name) {
     const Attribute* attribute = find(variable.attributes, name);
@@ -26,7 +26,7 @@ bool is_divided(const Variable& variable) {
 
 std::string with_prefix(std::string_view name) { return "_PnetCDF_SubFiling." + std::string(name); }
 
-Error damaged(std::string_view path, const std::string& what) {
+Error damaged_plain(std::string_view path, const std::string& what) {
     return {"the header does not say how its arrays are divided", std::string(path) + ": " + what,
             "the file is damaged, or its subfiles are those of another one"};
 }
@@ -60,7 +60,7 @@ std::optional<std::vector<std::int64_t>> range_of(const Variable& variable, cons
 Result<std::vector<Attribute>> division_of(const Header& master, const Variable& variable,
                                            std::span<const Header> subfiles, std::string_view path) {
     const auto wrong = [&](const std::string& what) {
-        return damaged(path, "variable " + variable.name + ": " + what);
+        return damaged_plain(path, "variable " + variable.name + ": " + what);
     };
     const Variable* first = subfiles.empty() ? nullptr : variable_of(subfiles.front(), variable.name);
     if (first == nullptr) return wrong("subfile 0 does not have it");
@@ -110,8 +110,8 @@ Result<std::vector<std::string>> plain_subfiles(const Header& master, std::strin
     std::int64_t count = 0;
     for (const Variable& variable : master.variables)
         if (is_divided(variable)) count = std::max(count, *integer(variable, count_name));
-    if (count < 1 || count > most_subfiles)
-        return damaged(path, std::string(count_name) + " is " + std::to_string(count) + ", no number of files");
+    if (count < 1 || count > most_plain_subfiles)
+        return damaged_plain(path, std::string(count_name) + " is " + std::to_string(count) + ", no number of files");
     std::vector<std::string> names;
     for (std::int64_t number = 0; number < count; ++number) {
         const std::string digits = std::to_string(number);
@@ -121,7 +121,7 @@ Result<std::vector<std::string>> plain_subfiles(const Header& master, std::strin
         name = said != nullptr && said->type == Type::text ? said->bytes : name + "." + digits;
         while (!name.empty() && name.back() == '\0') name.pop_back();
         if (name.empty() || name.find_first_of(std::string_view("/\n\0", 3)) != std::string::npos)
-            return damaged(path, "subfile " + digits + " is no file beside it: '" + name + "'");
+            return damaged_plain(path, "subfile " + digits + " is no file beside it: '" + name + "'");
         names.push_back(std::move(name));
     }
     return names;

@@ -22,7 +22,7 @@ bool is_id(std::string_view text) {
     return text.size() == id_digits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-Error damaged(const std::string& why) {
+Error damaged_header(const std::string& why) {
     return {"a damaged ioweir header file", why,
             "restore the file from a copy; its bytes are in a directory .ioweir-ID beside it"};
 }
@@ -93,24 +93,24 @@ std::string to_text(const HeaderFile& header_file) {
 bool looks_like_header_file(std::string_view beginning) { return beginning.starts_with(header_file_beginning); }
 
 Result<HeaderFile> parse_header_file(std::string_view text) {
-    if (!looks_like_header_file(text)) return damaged("its first line is missing");
+    if (!looks_like_header_file(text)) return damaged_header("its first line is missing");
     HeaderFile header_file;
     for (header_file.version = newest_version; !text.starts_with(first_line(header_file.version));
          --header_file.version) {
         if (header_file.version > oldest_version) continue;
         const std::size_t end = text.find('\n');
-        if (end == std::string_view::npos) return damaged("its first line is cut");
+        if (end == std::string_view::npos) return damaged_header("its first line is cut");
         const std::string version(text.substr(header_file_beginning.size(), end - header_file_beginning.size()));
         return Error{"an ioweir container of another version", version, "this ioweir knows versions 2 and 3"};
     }
     const auto id = value_of(text, "id");
-    if (!id || !is_id(*id)) return damaged("no id of 32 hexadecimal digits");
+    if (!id || !is_id(*id)) return damaged_header("no id of 32 hexadecimal digits");
     header_file.id = *id;
     const auto mapping = value_of(text, "mapping");
     const auto shape = mapping ? parse_shape(*mapping) : std::nullopt;
-    if (!shape) return damaged("no mapping that this ioweir knows");
+    if (!shape) return damaged_header("no mapping that this ioweir knows");
     header_file.shape = *shape;
-    if (text != to_text(header_file)) return damaged("its text is not as ioweir writes it");
+    if (text != to_text(header_file)) return damaged_header("its text is not as ioweir writes it");
     return header_file;
 }
 

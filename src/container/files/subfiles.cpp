@@ -65,7 +65,7 @@ Result<std::string> read_text(const Directory& directory, const std::string& nam
     return text;
 }
 
-Error damaged(const std::string& path) {
+Error damaged_part(const std::string& path) {
     return {"a damaged part of an ioweir container", path + ": it is not as ioweir writes it",
             "restore it from a copy"};
 }
@@ -295,7 +295,7 @@ Result<Subfiles> read_subfiles(const Directory& directory) {
     }
     const auto lines = lines_after(first_lines(directory, "places", several_version(directory)), text.value());
     auto read = lines ? divided(directory, *lines) : std::nullopt;
-    if (!read) return damaged(places_file(directory));
+    if (!read) return damaged_part(places_file(directory));
     return std::move(*read);
 }
 
@@ -480,7 +480,7 @@ std::vector<std::int64_t> kept_sizes(const Directory& directory, const Subfiles&
         text ? lines_after(first_lines(directory, "sizes", sizes_version(directory)), text.value()) : std::nullopt;
     // A job that has died may have added subfiles after these were written down.
     if (!lines || lines->size() > sizes.size() || std::ssize(*lines) < directory.shape.count) {
-        problems.push_back(damaged(path).message());
+        problems.push_back(damaged_part(path).message());
         return sizes;
     }
     for (std::size_t i = 0; i < lines->size(); ++i) {

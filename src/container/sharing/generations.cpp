@@ -137,20 +137,6 @@ Stamp stamp_of_index(const Directory& directory, const std::string& name) {
     return last;
 }
 
-/// 0 or an errno value.
-int lock_file(int descriptor, int operation) {
-    while (::flock(descriptor, operation) != 0) {
-        if (errno != EINTR) return errno;
-    }
-    return 0;
-}
-
-/// Also where a child of a fork has the descriptor, too.
-void unlock(int descriptor) {
-    (void)lock_file(descriptor, LOCK_UN);
-    ::close(descriptor);
-}
-
 /// The lock of a file that was just made: whoever looks at it has it for a moment. Who may read it could keep it, and is not waited for. An errno value.
 int lock_new_file(int descriptor) {
     const auto begin = std::chrono::steady_clock::now();

@@ -17,18 +17,23 @@
 #include "container/files/origin.hpp"
 
 namespace ioweir::container {
-namespace {
 
-constexpr useconds_t pause_us = 1000;
-constexpr int most_tries = 1000;
-
-/// 0 or an errno value.
 int lock_file(int descriptor, int operation) {
     while (::flock(descriptor, operation) != 0) {
         if (errno != EINTR) return errno;
     }
     return 0;
 }
+
+void unlock(int descriptor) {
+    (void)lock_file(descriptor, LOCK_UN);
+    ::close(descriptor);
+}
+
+namespace {
+
+constexpr useconds_t pause_us = 1000;
+constexpr int most_tries = 1000;
 
 /// A process that holds a lock of the kind flock(2).
 struct Holder {
@@ -103,12 +108,6 @@ Result<int> wait_for_lock(int descriptor, int operation, const std::string& path
         }
         ::usleep(pause);
     }
-}
-
-/// Also where a child of a fork has the descriptor, too.
-void unlock(int descriptor) {
-    (void)lock_file(descriptor, LOCK_UN);
-    ::close(descriptor);
 }
 
 /// -1: it is not there, or is none.

@@ -21,6 +21,12 @@
 
 namespace ioweir::container {
 
+/// flock(2), again where a signal interrupted it. 0 or an errno value.
+int lock_file(int descriptor, int operation);
+
+/// Gives back the lock and the descriptor; also where a child of a fork has the descriptor, too.
+void unlock(int descriptor);
+
 /// Of the header file at a path.
 class HeaderFileLock {
 public:

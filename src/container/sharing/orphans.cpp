@@ -20,10 +20,10 @@ namespace ioweir::container {
 namespace {
 
 constexpr std::string_view prefix = ".ioweir-";
-constexpr std::size_t id_digits = 32;
+constexpr std::size_t orphan_id_digits = 32;
 
 bool is_container_name(const std::string& name) {
-    return name.starts_with(prefix) && name.size() == prefix.size() + id_digits &&
+    return name.starts_with(prefix) && name.size() == prefix.size() + orphan_id_digits &&
            name.find_first_not_of("0123456789abcdef", prefix.size()) == std::string::npos;
 }
 

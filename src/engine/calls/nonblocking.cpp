@@ -35,12 +35,12 @@ int completed_request(MPI_Count bytes, MPI_Request* request) {
 
 /// The hook for member `same` of the table, whose form for one rank is member `alone`, by the shape of its parameters.
 template <auto same, auto alone>
-struct Hook;
+struct NonblockingCollectiveHook;
 
 template <typename Buffer, typename Count,
           int (*FileCalls::*same)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Request*),
           int (*FileCalls::*alone)(MPI_File, MPI_Offset, Buffer*, Count, MPI_Datatype, MPI_Request*)>
-struct Hook<same, alone> {
+struct NonblockingCollectiveHook<same, alone> {
     static int call(MPI_File fh, MPI_Offset offset, Buffer* buffer, Count count, MPI_Datatype datatype,
                     MPI_Request* request) {
         const auto real = [&](auto member) {
@@ -60,7 +60,7 @@ struct Hook<same, alone> {
 template <typename Buffer, typename Count,
           int (*FileCalls::*same)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Request*),
           int (*FileCalls::*alone)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Request*)>
-struct Hook<same, alone> {
+struct NonblockingCollectiveHook<same, alone> {
     static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Request* request) {
         const auto real = [&](auto member) { return (engine()->below.*member)(fh, buffer, count, datatype, request); };
         Handle* const handle = engine()->find_open(fh);
@@ -75,8 +75,8 @@ struct Hook<same, alone> {
 };
 
 template <auto same, auto alone>
-void put(const FileCalls& below, FileCalls& hooks) {
-    if (below.*same != nullptr && below.*alone != nullptr) hooks.*same = &Hook<same, alone>::call;
+void put_nonblocking(const FileCalls& below, FileCalls& hooks) {
+    if (below.*same != nullptr && below.*alone != nullptr) hooks.*same = &NonblockingCollectiveHook<same, alone>::call;
 }
 
 }  // namespace
@@ -104,22 +104,22 @@ int start_nonblocking(Handle& handle, Call call, MPI_Request* request, FunctionR
 
 void hook_nonblocking_calls(const FileCalls& below, FileCalls& hooks) {
     using F = FileCalls;
-    put<&F::File_iread_at, &F::File_iread_at>(below, hooks);
-    put<&F::File_iread_at_c, &F::File_iread_at_c>(below, hooks);
-    put<&F::File_iread_at_all, &F::File_iread_at>(below, hooks);
-    put<&F::File_iread_at_all_c, &F::File_iread_at_c>(below, hooks);
-    put<&F::File_iwrite_at, &F::File_iwrite_at>(below, hooks);
-    put<&F::File_iwrite_at_c, &F::File_iwrite_at_c>(below, hooks);
-    put<&F::File_iwrite_at_all, &F::File_iwrite_at>(below, hooks);
-    put<&F::File_iwrite_at_all_c, &F::File_iwrite_at_c>(below, hooks);
-    put<&F::File_iread, &F::File_iread>(below, hooks);
-    put<&F::File_iread_c, &F::File_iread_c>(below, hooks);
-    put<&F::File_iread_all, &F::File_iread>(below, hooks);
-    put<&F::File_iread_all_c, &F::File_iread_c>(below, hooks);
-    put<&F::File_iwrite, &F::File_iwrite>(below, hooks);
-    put<&F::File_iwrite_c, &F::File_iwrite_c>(below, hooks);
-    put<&F::File_iwrite_all, &F::File_iwrite>(below, hooks);
-    put<&F::File_iwrite_all_c, &F::File_iwrite_c>(below, hooks);
+    put_nonblocking<&F::File_iread_at, &F::File_iread_at>(below, hooks);
+    put_nonblocking<&F::File_iread_at_c, &F::File_iread_at_c>(below, hooks);
+    put_nonblocking<&F::File_iread_at_all, &F::File_iread_at>(below, hooks);
+    put_nonblocking<&F::File_iread_at_all_c, &F::File_iread_at_c>(below, hooks);
+    put_nonblocking<&F::File_iwrite_at, &F::File_iwrite_at>(below, hooks);
+    put_nonblocking<&F::File_iwrite_at_c, &F::File_iwrite_at_c>(below, hooks);
+    put_nonblocking<&F::File_iwrite_at_all, &F::File_iwrite_at>(below, hooks);
+    put_nonblocking<&F::File_iwrite_at_all_c, &F::File_iwrite_at_c>(below, hooks);
+    put_nonblocking<&F::File_iread, &F::File_iread>(below, hooks);
+    put_nonblocking<&F::File_iread_c, &F::File_iread_c>(below, hooks);
+    put_nonblocking<&F::File_iread_all, &F::File_iread>(below, hooks);
+    put_nonblocking<&F::File_iread_all_c, &F::File_iread_c>(below, hooks);
+    put_nonblocking<&F::File_iwrite, &F::File_iwrite>(below, hooks);
+    put_nonblocking<&F::File_iwrite_c, &F::File_iwrite_c>(below, hooks);
+    put_nonblocking<&F::File_iwrite_all, &F::File_iwrite>(below, hooks);
+    put_nonblocking<&F::File_iwrite_all_c, &F::File_iwrite_c>(below, hooks);
 }
 
 }  // namespace ioweir::engine

@@ -134,11 +134,11 @@ int begin_ordered(Handle& handle, Kind kind, const Call& call, FunctionRef<int(M
 
 /// The hook for member `same` of the table, whose form for one rank is member `alone`, by the shape of its parameters.
 template <auto same, auto alone>
-struct Hook;
+struct SharedHook;
 
 template <typename Buffer, typename Count, int (*FileCalls::*same)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*),
           int (*FileCalls::*alone)(MPI_File, Buffer*, Count, MPI_Datatype, MPI_Status*)>
-struct Hook<same, alone> {
+struct SharedHook<same, alone> {
     static int call(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, MPI_Status* status) {
         Engine& the_engine = *engine();
         const std::shared_ptr<Handle> handle = the_engine.find(fh);
@@ -204,14 +204,14 @@ struct EndHook<kind, last> {
 
 /// A function and its large-count form.
 template <auto same, auto alone, auto same_large, auto alone_large>
-void put(const FileCalls& below, FileCalls& hooks) {
-    if (below.*same != nullptr && below.*alone != nullptr) hooks.*same = &Hook<same, alone>::call;
+void put_shared(const FileCalls& below, FileCalls& hooks) {
+    if (below.*same != nullptr && below.*alone != nullptr) hooks.*same = &SharedHook<same, alone>::call;
     if (below.*same_large != nullptr && below.*alone_large != nullptr)
-        hooks.*same_large = &Hook<same_large, alone_large>::call;
+        hooks.*same_large = &SharedHook<same_large, alone_large>::call;
 }
 
 template <auto same, auto large>
-void put_nonblocking(const FileCalls& below, FileCalls& hooks) {
+void put_shared_nonblocking(const FileCalls& below, FileCalls& hooks) {
     if (below.*same != nullptr) hooks.*same = &NonblockingHook<same>::call;
     if (below.*large != nullptr) hooks.*large = &NonblockingHook<large>::call;
 }
@@ -290,12 +290,12 @@ int hook_get_position_shared(MPI_File fh, MPI_Offset* offset) {
 
 void hook_shared_calls(const FileCalls& below, FileCalls& hooks) {
     using F = FileCalls;
-    put<&F::File_read_shared, &F::File_read_shared, &F::File_read_shared_c, &F::File_read_shared_c>(below, hooks);
-    put<&F::File_write_shared, &F::File_write_shared, &F::File_write_shared_c, &F::File_write_shared_c>(below, hooks);
-    put<&F::File_read_ordered, &F::File_read_shared, &F::File_read_ordered_c, &F::File_read_shared_c>(below, hooks);
-    put<&F::File_write_ordered, &F::File_write_shared, &F::File_write_ordered_c, &F::File_write_shared_c>(below, hooks);
-    put_nonblocking<&F::File_iread_shared, &F::File_iread_shared_c>(below, hooks);
-    put_nonblocking<&F::File_iwrite_shared, &F::File_iwrite_shared_c>(below, hooks);
+    put_shared<&F::File_read_shared, &F::File_read_shared, &F::File_read_shared_c, &F::File_read_shared_c>(below, hooks);
+    put_shared<&F::File_write_shared, &F::File_write_shared, &F::File_write_shared_c, &F::File_write_shared_c>(below, hooks);
+    put_shared<&F::File_read_ordered, &F::File_read_shared, &F::File_read_ordered_c, &F::File_read_shared_c>(below, hooks);
+    put_shared<&F::File_write_ordered, &F::File_write_shared, &F::File_write_ordered_c, &F::File_write_shared_c>(below, hooks);
+    put_shared_nonblocking<&F::File_iread_shared, &F::File_iread_shared_c>(below, hooks);
+    put_shared_nonblocking<&F::File_iwrite_shared, &F::File_iwrite_shared_c>(below, hooks);
     put_split<Kind::read_ordered, &F::File_read_ordered_begin, &F::File_read_shared, &F::File_read_ordered_begin_c,
               &F::File_read_shared_c, &F::File_read_ordered_end>(below, hooks);
     put_split<Kind::write_ordered, &F::File_write_ordered_begin, &F::File_write_shared, &F::File_write_ordered_begin_c,

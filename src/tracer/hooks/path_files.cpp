@@ -14,34 +14,34 @@ namespace ioweir::tracer {
 namespace {
 
 /// Names seen lately. One entry a hash; who finds the table busy goes without it.
-struct Known {
+struct KnownPath {
     std::uint64_t hash;
     std::uint32_t file;
 };
-constexpr std::size_t known_capacity = 4096;
-Known known[known_capacity];
-std::atomic_flag busy = ATOMIC_FLAG_INIT;
+constexpr std::size_t known_paths_capacity = 4096;
+KnownPath known_paths[known_paths_capacity];
+std::atomic_flag paths_busy = ATOMIC_FLAG_INIT;
 
-std::uint64_t hash_of(const char* text) {  // FNV-1a, 64 bits
+std::uint64_t hash_of_path(const char* text) {  // FNV-1a, 64 bits
     std::uint64_t hash = 0xcbf2'9ce4'8422'2325U;
     for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100'0000'01b3U;
     return hash;
 }
 
 std::uint32_t file_of_absolute(const char* path) {
-    const std::uint64_t hash = hash_of(path);
-    Known& entry = known[hash % known_capacity];
-    const bool ours = !busy.test_and_set(std::memory_order_acquire);
+    const std::uint64_t hash = hash_of_path(path);
+    KnownPath& entry = known_paths[hash % known_paths_capacity];
+    const bool ours = !paths_busy.test_and_set(std::memory_order_acquire);
     if (ours && entry.hash == hash && entry.file != 0) {
         const std::uint32_t file = entry.file;
-        busy.clear(std::memory_order_release);
+        paths_busy.clear(std::memory_order_release);
         return file;
     }
-    if (ours) busy.clear(std::memory_order_release);
+    if (ours) paths_busy.clear(std::memory_order_release);
     const std::uint32_t file = process_tracer.register_file(thread_stream, path);
-    if (file != 0 && !busy.test_and_set(std::memory_order_acquire)) {
+    if (file != 0 && !paths_busy.test_and_set(std::memory_order_acquire)) {
         entry = {hash, file};
-        busy.clear(std::memory_order_release);
+        paths_busy.clear(std::memory_order_release);
     }
     return file;
 }

@@ -26,7 +26,7 @@ struct Update {
 
 /// A ring that a program set up by itself. Claimed by storing `fd`; a program that uses one descriptor's ring while it closes
 /// it has a fault of its own.
-struct Known {
+struct KnownRing {
     std::atomic<int> fd;  // plus one; 0: free
     io_uring_params parameters;
     std::atomic<std::byte*> submission;  // the ring of submissions, or of both
@@ -35,8 +35,8 @@ struct Known {
     std::atomic<unsigned> handed;
     std::atomic<bool> begun;  // all parts were found, and the Ring is there
 };
-constexpr int capacity = 64;
-Known known[capacity];
+constexpr int known_rings_capacity = 64;
+KnownRing known_rings[known_rings_capacity];
 
 constexpr int registered_capacity = 16;
 constinit thread_local int registered[registered_capacity] __attribute__((tls_model("initial-exec"))) = {};
@@ -44,8 +44,8 @@ constinit thread_local int registered[registered_capacity] __attribute__((tls_mo
 /// Keys of rings beside those of liburing, which are addresses.
 const void* key_of(int fd) { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(fd) * 2 + 1); }
 
-Known* find(int fd) {
-    for (Known& each : known)
+KnownRing* find(int fd) {
+    for (KnownRing& each : known_rings)
         if (each.fd.load(std::memory_order_acquire) == fd + 1) return &each;
     return nullptr;
 }
@@ -55,7 +55,7 @@ void say_untraced(const char* why) {
     if (!said.exchange(true)) process_tracer.note(static_cast<std::uint32_t>(format::NoteCode::untraced), "", 0, why);
 }
 
-void forget(Known& ring) {
+void forget(KnownRing& ring) {
     if (ring.begun.exchange(false))
         if (Ring* of = ring_of(key_of(ring.fd.load() - 1))) end_ring(*of);
     ring.fd.store(0, std::memory_order_release);
@@ -80,10 +80,10 @@ std::uintptr_t place_said(const Offsets& offsets) {
 }  // namespace
 
 void begin_raw_ring(int fd, const io_uring_params& parameters) {
-    if (Known* earlier = find(fd)) forget(*earlier);  // it was closed
+    if (KnownRing* earlier = find(fd)) forget(*earlier);  // it was closed
     if ((parameters.flags & IORING_SETUP_SQPOLL) != 0)
         return say_untraced("an io_uring queue that a kernel thread polls (IORING_SETUP_SQPOLL) is not traced");
-    for (Known& ring : known) {
+    for (KnownRing& ring : known_rings) {
         int free = 0;
         if (!ring.fd.compare_exchange_strong(free, -1)) continue;
         ring.parameters = parameters;
@@ -102,7 +102,7 @@ void begin_raw_ring(int fd, const io_uring_params& parameters) {
 }
 
 void map_raw_ring(int fd, std::int64_t offset, void* place) {
-    Known* const ring = find(fd);
+    KnownRing* const ring = find(fd);
     if (ring == nullptr) return;
     auto* const bytes = static_cast<std::byte*>(place);
     const bool both = (ring->parameters.features & IORING_FEAT_SINGLE_MMAP) != 0;
@@ -123,7 +123,7 @@ void unmap_raw_rings(const void* place, std::size_t length) {
         const auto* const address = static_cast<const std::byte*>(part);
         return part != nullptr && address >= begin && address < begin + length;
     };
-    for (Known& ring : known) {
+    for (KnownRing& ring : known_rings) {
         if (ring.fd.load(std::memory_order_acquire) <= 0) continue;
         if (inside(ring.submission.load()) || inside(ring.completion.load()) || inside(ring.entries.load())) {
             // What the program has taken from the queue by itself is looked at a last time.
@@ -142,7 +142,7 @@ void register_raw_ring(int index, int fd) {
 RawRing raw_ring_of(int fd, bool by_index) {
     RawRing raw;
     if (by_index) fd = fd >= 0 && fd < registered_capacity ? registered[fd] - 1 : -1;
-    Known* const ring = fd >= 0 ? find(fd) : nullptr;
+    KnownRing* const ring = fd >= 0 ? find(fd) : nullptr;
     if (ring == nullptr) return raw;
     std::byte* const submission = ring->submission.load();
     std::byte* const completion = ring->completion.load();

@@ -37,7 +37,7 @@ constexpr int most_scripts = 1024;
 /// In the place of a build id: the module is a file of Python code, and addresses in it are lines.
 constexpr char python_mark[] = {'P', 'y'};
 
-struct Slot {
+struct SiteSlot {
     std::atomic<std::uint64_t> hash;
     std::atomic<std::uint32_t> site;
 };
@@ -72,7 +72,7 @@ struct Script {
 };
 
 struct State {
-    Slot* table{};
+    SiteSlot* table{};
     std::atomic<const Modules*> modules{};
     std::atomic<std::uint32_t> sites{};
     std::atomic<std::uint32_t> next_module{};
@@ -309,9 +309,9 @@ std::uint32_t write_site(const Walk& walk, const PythonLine& python) {
 
 bool prepare_call_sites(FindFunction find) {
     void* memory =
-        ::mmap(nullptr, table_size * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ::mmap(nullptr, table_size * sizeof(SiteSlot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
-    state.table = static_cast<Slot*>(memory);
+    state.table = static_cast<SiteSlot*>(memory);
     state.find = find;
     return true;
 }
@@ -329,7 +329,7 @@ std::uint32_t call_site() {
     if (python.line != 0) hash ^= (hash_of(python.file) + python.line) * 0x9E37'79B9'7F4A'7C15ULL;
     hash += hash == 0;
     for (std::uint32_t probe = 0; walk.count != 0 && probe < table_size; ++probe) {
-        Slot& slot = state.table[(hash + probe) % table_size];
+        SiteSlot& slot = state.table[(hash + probe) % table_size];
         std::uint64_t there = slot.hash.load(std::memory_order_acquire);
         if (there == 0 && (state.sites.load(std::memory_order_relaxed) >= most_sites ||
                            slot.hash.compare_exchange_strong(there, hash)))

@@ -32,7 +32,7 @@ struct Interpreter {
 };
 
 constinit Interpreter python{};
-constinit std::atomic<bool> known{false};
+constinit std::atomic<bool> python_known{false};
 constinit std::atomic_flag looking = ATOMIC_FLAG_INIT;
 
 template <typename Pointer>
@@ -90,7 +90,7 @@ bool is_only_thread(void* thread) {
 }  // namespace
 
 void look_for_python(FindFunction find) {
-    if (find == nullptr || known.load(std::memory_order_acquire) || looking.test_and_set(std::memory_order_acquire))
+    if (find == nullptr || python_known.load(std::memory_order_acquire) || looking.test_and_set(std::memory_order_acquire))
         return;
     Interpreter& p = python;
     const bool all =
@@ -105,11 +105,11 @@ void look_for_python(FindFunction find) {
         look_up(find, "PyFrame_GetBack", p.outer) && look_up(find, "PyFrame_GetCode", p.code_of) &&
         look_up(find, "PyFrame_GetLineNumber", p.line_of) && look_up(find, "PyObject_GetAttrString", p.attribute) &&
         look_up(find, "PyUnicode_AsUTF8", p.text_of) && look_up(find, "Py_DecRef", p.drop);
-    if (all) known.store(true, std::memory_order_release);
+    if (all) python_known.store(true, std::memory_order_release);
     looking.clear(std::memory_order_release);
 }
 
-bool python_is_there() { return known.load(std::memory_order_acquire); }
+bool python_is_there() { return python_known.load(std::memory_order_acquire); }
 
 void find_python_line(PythonLine& out) {
     out.line = 0;

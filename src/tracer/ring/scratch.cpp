@@ -11,14 +11,14 @@ namespace ioweir::tracer {
 namespace {
 
 // Enough for four calls at once; more go to the kernel.
-constexpr int slots = 16;
-char pool[slots][Scratch::bytes];
-std::atomic<bool> in_use[slots];
+constexpr int pool_slots = 16;
+char pool[pool_slots][Scratch::bytes];
+std::atomic<bool> in_use[pool_slots];
 
 }  // namespace
 
 Scratch::Scratch() {
-    for (int i = 0; i < slots; ++i)
+    for (int i = 0; i < pool_slots; ++i)
         if (!in_use[i].load(std::memory_order_relaxed) && !in_use[i].exchange(true, std::memory_order_acquire)) {
             slot_ = i;
             text_ = pool[i];

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -26,7 +27,26 @@ match = "*.now"
 set_size = "at-once"
 )";
 
-[[maybe_unused]] const testing::Environment* const registered = add_world(plan_text);
+mpi::FileCalls real;
+
+/// As Open MPI's: each rank sets the length by itself, and the last rank late.
+int late_preallocate(MPI_File file, MPI_Offset bytes) {
+    const int result = real.File_preallocate(file, bytes);
+    const std::string path = world->path("size.engine");
+    struct stat info{};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    if (world->rank == world->ranks - 1) ::usleep(200'000);
+    EXPECT_EQ(::truncate(path.c_str(), std::max<off_t>(bytes, info.st_size)), 0);
+    return result;
+}
+
+void have_it_late(mpi::FileCalls& below) {
+    real = below;
+    below.File_preallocate = late_preallocate;
+}
+
+[[maybe_unused]] const testing::Environment* const registered =
+    add_world(plan_text, WorldOptions{.change_library = have_it_late});
 
 class SizesTest : public EngineTest {
 protected:
@@ -186,6 +206,23 @@ TEST_F(SizesTest, PreallocationComesAfterIt) {
     EXPECT_EQ(calls_.File_preallocate(file, 500), MPI_SUCCESS);
     EXPECT_EQ(length(), 1000);
     close_and_expect(file, 1000);
+}
+
+TEST_F(SizesTest, WhatIsWrittenBehindIsNotCutOffByARankThatIsLate) {
+    MPI_File file = open(world->engine, path_);
+    EXPECT_EQ(calls_.File_preallocate(file, 500), MPI_SUCCESS);
+    const std::string text(10, static_cast<char>('a' + world->rank));
+    const MPI_Offset place = 500 + 10 * world->rank;
+    EXPECT_EQ(calls_.File_write_at(file, place, text.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    EXPECT_EQ(length(), 500 + 10 * world->ranks);
+    std::string back(10, '?');
+    const int fd = ::open(path_.c_str(), O_RDONLY);
+    EXPECT_EQ(::pread(fd, back.data(), 10, place), 10);
+    ::close(fd);
+    EXPECT_EQ(back, text);
+    EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
+    remove(path_);
 }
 
 TEST_F(SizesTest, AtomicModeEndsTheWaitAndHasNone) {

@@ -94,6 +94,19 @@ def test_ranks_that_take_turns_and_chance_are_no_late_rank() -> None:
     assert "late-rank" in codes(late(2, 8))
 
 
+def test_who_leaves_a_collective_call_last_is_not_late_for_the_next() -> None:
+    """Rank 1 writes for all: it is in each call 2 s longer, and comes 2 s later to the next, at once after the last."""
+    builder = Builder()
+    processes = [builder.rank(rank, 4) for rank in range(4)]
+    for at in range(8):
+        for rank, process in enumerate(processes):
+            start, stop = (4.0 * at + 2, 4.0 * at + 6) if rank == 1 else (4.0 * at, 4.0 * at + 4)
+            builder.add(Call(process, "MPI_File_write_at_all", start, stop, "/out", MIB))
+    run = Columns(builder.trace(), 100.0, LAYERS)
+    assert run.late.unit.tolist() == [1] * 8
+    assert "late-rank" not in codes(builder)
+
+
 def test_asynchronous_requests_are_storage_and_no_exchange() -> None:
     """Open MPI's way: submitted, looked at now and then, and told of at the end of the call."""
     builder = Builder()

@@ -167,6 +167,21 @@ def test_hdf5_data_counts_at_one_of_its_layers() -> None:
     assert figure(finding, "its writes") == 1
 
 
+def test_one_rank_that_writes_nearly_everything() -> None:
+    """Rank 0 of 2 writes 31 MiB of 32, and 10 KiB of a file of its own."""
+    builder = Builder()
+    first, second = (builder.rank(number, 2) for number in range(2))
+    builder.add(
+        Call(first, "pwrite", 0, 6, "/out", 31 * MIB, offset=0),
+        Call(first, "pwrite", 6, 6.1, "/log", 10240, offset=0),
+        Call(second, "pwrite", 0, 0.1, "/log.1", MIB, offset=0),
+        Call(second, "MPI_Barrier", 0.1, 6),
+    )
+    finding = one(builder, "rank0-io")
+    assert finding.summary == "rank 0 writes 97 % of all bytes (31.01 MiB of 32.01 MiB), and 1 other rank the rest"
+    assert finding.files == ["/out"]
+
+
 def test_opening_is_no_part_of_what_could_be_written_meanwhile() -> None:
     """Three times: open 1 s, write 1 MiB in 2 s, then 20 s of computing: 6 s could be written meanwhile, not 9 s."""
     builder = Builder()

@@ -264,6 +264,27 @@ def test_bytes_read_again() -> None:
     assert one(builder, "redundant-read").seconds == pytest.approx(9)
 
 
+@pytest.mark.parametrize("name", ["places", "closed.3", "index.1.0"])
+def test_what_ioweir_reads_and_syncs_of_its_own_containers_is_not_the_programs(name: str) -> None:
+    """Its indexes and texts, ten times on both ranks; the program's own bytes, read again from a subfile, count."""
+    container = "/run/.ioweir-" + "0123456789abcdef" * 2
+    builder, both = ranks(2)
+    for rank in both:
+        for at in range(10):
+            read = Call(rank, "MPI_File_read_at", at, at + 0.5, "/run/out", MIB)
+            close = Call(rank, "MPI_File_close", at + 0.5, at + 1, "/run/out")
+            own = {"path": f"{container}/{name}", "origin": "engine"}
+            builder.add(read, read.inside("pread", at, at + 0.5, MIB, offset=0, **own))
+            builder.add(close, close.inside("fsync", at + 0.5, at + 1, **own))
+    assert not {"redundant-read", "same-read-by-all", "sync-cost"} & {each.code for each in found(builder).findings}
+    builder, (first,) = ranks(1)
+    for at in range(10):
+        read = Call(first, "MPI_File_read_at", at, at + 1, "/run/out", MIB)
+        data = {"path": f"{container}/subfile.1", "origin": "engine"}
+        builder.add(read, read.inside("pread", at, at + 1, MIB, offset=0, **data))
+    assert one(builder, "redundant-read").seconds == pytest.approx(9)
+
+
 def test_below_one_percent_nothing_is_said() -> None:
     """0.9 s of 100 s."""
     builder, (first, *_) = ranks(4)

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from forked import completed
+from ioweir.base.container_parts import NOTES_OF_CONTAINERS, part_of
 from ioweir.base.picture import to_svg
 from ioweir.errors import IoweirError
 from ioweir.report import timeline, timeline_picture
@@ -139,12 +140,12 @@ def test_any_calls_are_spread_as_one_by_one() -> None:
 
 def test_parts_of_divided_files_have_names() -> None:
     other = ID[::-1]
-    assert timeline.part_of(f"/m/t3/.ioweir-{ID}.subfile.3") == ("/m/t3", ID, "subfile 3")
-    assert timeline.part_of(f"/d/.ioweir-{ID}/subfile.12") == ("/d", ID, "subfile 12")
-    assert timeline.part_of(f"/d/.ioweir-{ID}/group.2/data") == ("/d", ID, "group 2")
-    assert timeline.part_of(f"/d/.ioweir-{ID}/logs.5/data.7.69") == ("/d", ID, "log of rank 69, generation 7")
-    assert timeline.part_of(f"/d/.ioweir-{ID}/logs.5/index.7.69")[2] == timeline.NOTES_OF_CONTAINERS
-    assert timeline.part_of("/d/plain") == ("/d", "", "/d/plain")
+    assert part_of(f"/m/t3/.ioweir-{ID}.subfile.3") == ("/m/t3", ID, "subfile 3")
+    assert part_of(f"/d/.ioweir-{ID}/subfile.12") == ("/d", ID, "subfile 12")
+    assert part_of(f"/d/.ioweir-{ID}/group.2/data") == ("/d", ID, "group 2")
+    assert part_of(f"/d/.ioweir-{ID}/logs.5/data.7.69") == ("/d", ID, "log of rank 69, generation 7")
+    assert part_of(f"/d/.ioweir-{ID}/logs.5/index.7.69")[2] == NOTES_OF_CONTAINERS
+    assert part_of("/d/plain") == ("/d", "", "/d/plain")
     files = [f"/t{i}/.ioweir-{ID}.subfile.{i}" for i in (10, 2)]
     assert timeline.names_of(files, "file") == ["subfile 10", "subfile 2"]
     assert timeline.names_of([*files, f"/d/.ioweir-{other}/subfile.2"], "file")[1:] == [

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from ioweir.base.compiled import compiled
+from ioweir.base.container_parts import NOTES_OF_CONTAINERS, part_of
 from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
 from ioweir.findings.intervals import covered, numbered
 from ioweir.trace import attribute
@@ -213,6 +214,13 @@ class Columns:
     def engine(self) -> Mask:
         """Calls that a plan makes, and not the program."""
         chosen: Mask = self.origin == _ENGINE
+        return chosen
+
+    @cached_property
+    def notes_of_containers(self) -> Mask:
+        """Of these, those on the indexes and texts that a container has beside the program's bytes."""
+        notes = np.array([part_of(file)[2] == NOTES_OF_CONTAINERS for file in self.files], dtype=bool)
+        chosen: Mask = self.engine & notes[self.file]
         return chosen
 
     @cached_property

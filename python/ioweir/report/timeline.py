@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import picture
+from ioweir.base.container_parts import part_of
 from ioweir.base.spec_names import POSIX, STDIO
 from ioweir.base.units import number_list, plural, seconds, size
 from ioweir.errors import EXIT_USAGE, IoweirError
@@ -43,13 +44,6 @@ SHADES: Final = " .:-=+*#%@"
 _MOST_DIGITS: Final = 255
 _TRACER: Final = 3
 """Origin of calls that ioweir makes to verify; they are no I/O of the run."""
-_PART: Final = re.compile(r"(?P<folder>.*)/\.ioweir-(?P<id>[0-9a-f]{32})(?P<rest>[./].*)")
-_PARTS: Final = (
-    (re.compile(r"[./]subfile\.(\d+)"), "subfile {0}"),
-    (re.compile(r"/group\.(\d+)/data"), "group {0}"),
-    (re.compile(r"/logs\.\d+/data\.(\d+)\.(\d+)"), "log of rank {1}, generation {0}"),
-)
-NOTES_OF_CONTAINERS: Final = "indexes and texts of containers"
 
 
 @dataclass(frozen=True)
@@ -126,18 +120,6 @@ class _Sum:
     ranks: set[int] = field(default_factory=set)
     idle: bool = False
     """A rank that made no such call."""
-
-
-def part_of(path: str) -> tuple[str, str, str]:
-    """Of a file: the directory that stands for its target, the id of the container that it is a part of, and its
-    name. Example: /mnt/t3/.ioweir-ID.subfile.3 -> /mnt/t3, ID, subfile 3."""
-    found = _PART.fullmatch(path)
-    if found is None:
-        return path.rpartition("/")[0], "", path
-    for pattern, name in _PARTS:
-        if match := pattern.fullmatch(found["rest"]):
-            return found["folder"], found["id"], name.format(*match.groups())
-    return found["folder"], found["id"], NOTES_OF_CONTAINERS
 
 
 def names_of(files: list[str], by: str) -> list[str]:

@@ -149,8 +149,12 @@ int hook_preallocate(MPI_File fh, MPI_Offset size) {
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh); mapped && mapped->container)
         return raise(fh, set_container_size(*engine(), *mapped, size, false));
     const std::shared_ptr<Handle> handle = engine()->find(fh);
-    if (handle && handle->engaged) meet_settled(*engine(), *handle, true);
-    return engine()->below.File_preallocate(fh, size);
+    if (!handle || !handle->engaged) return engine()->below.File_preallocate(fh, size);
+    meet_settled(*engine(), *handle, true);
+    const int result = engine()->below.File_preallocate(fh, size);
+    // In Open MPI's each rank sets the file's length last, in its own time: what another has written behind it by then would be cut off.
+    if (handle->size > 1) PMPI_Barrier(handle->comm);
+    return result;
 }
 
 /// Collective. Libraries tell not all of the ranks that these have given different flags.

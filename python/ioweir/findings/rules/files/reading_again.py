@@ -27,7 +27,7 @@ def _distinct(group: Numbers, begin: Numbers, stop: Numbers, groups: int) -> Num
 
 
 def _reads(run: Columns) -> Mask:
-    reads = run.storage & run.is_op("read") & (run.position >= 0)
+    reads = run.storage & run.is_op("read") & (run.position >= 0) & ~run.notes_of_containers
     return reads & ~run.made_by(run.collective | run.is_op("write"))
 
 

@@ -87,7 +87,7 @@ def _opened_so(run: Columns) -> Iterator[Found]:
 
 def _asked_for(run: Columns) -> Iterator[Found]:
     # fflush and H5Fflush by themselves end in the page cache: they count where they sync.
-    waits = run.topmost((run.is_layer("POSIX") | run.is_layer("MPI-IO")) & run.is_op("sync"))
+    waits = run.topmost((run.is_layer("POSIX") | run.is_layer("MPI-IO")) & run.is_op("sync")) & ~run.engine
     if not waits.any():
         return
     syncs = run.count_by_unit(waits & ~run.completes)

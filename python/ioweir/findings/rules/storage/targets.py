@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ioweir.base.container_parts import part_of
 from ioweir.findings.intervals import median, union
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ioweir.findings.columns import Columns, Mask, Numbers
 
-_PART: Final = re.compile(r"(?P<folder>.*)/\.ioweir-[0-9a-f]{32}[./].*")
 _LEAST_TARGETS: Final = 3
 _CALLS: Final = 8
 _PARTS: Final = 16
@@ -34,9 +33,9 @@ def _targets(run: Columns) -> tuple[np.ndarray, list[str]]:
     names: dict[str, int] = {}
     of_file = np.full(len(run.files), -1, dtype=np.int64)
     for at in np.flatnonzero(np.bincount(run.file, minlength=1)):
-        found = _PART.fullmatch(run.files[at])
-        if found:
-            of_file[at] = names.setdefault(found["folder"], len(names))
+        folder, container, _ = part_of(run.files[at])
+        if container:
+            of_file[at] = names.setdefault(folder, len(names))
     return of_file, list(names)
 
 

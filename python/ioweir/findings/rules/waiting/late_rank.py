@@ -16,7 +16,7 @@ from ioweir.findings.rule import Found, Rule, Threshold
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns
+    from ioweir.findings.columns import Columns, Late, Numbers
 
 _CHANCE = 0.01
 
@@ -25,17 +25,20 @@ def _find(run: Columns) -> Iterator[Found]:
     late = run.late
     if run.unit_count < 2 or not late.unit.size:
         return
-    held = np.bincount(late.unit, (late.arrival - late.before) / 1e9, minlength=run.units)
+    # What a rank does in an earlier collective call, others do there too: who leaves it last need not have come late.
+    begin = np.maximum(late.before, _last_left(run, late))
+    alone = np.maximum(late.arrival - begin, 0)
+    held = np.bincount(late.unit, alone / 1e9, minlength=run.units)
     unit = int(held.argmax())
     lost = float(held[unit])
     if lost < 0.5 * held.sum() or not run.worth(lost):
         return
-    own = late.unit == unit
+    own = (late.unit == unit) & (2 * alone >= late.arrival - late.before)
     times, calls = int(own.sum()), int(late.unit.size)
     chance = run.unit_count * _at_least(times, calls, 1 / median(late.ranks))
     if chance > _CHANCE:
         return
-    busy = run.inside_of(unit, late.before[own], late.arrival[own])
+    busy = run.inside_of(unit, begin[own], late.arrival[own])
     in_io = busy >= 0.5 * lost
     (rank,) = run.ranks([unit]) or (unit,)
     mask = (run.meeting >= 0) & run.collective & (run.unit != unit)
@@ -66,6 +69,21 @@ def _find(run: Columns) -> Iterator[Found]:
     )
 
 
+def _last_left(run: Columns, late: Late) -> Numbers:
+    """When each last rank has left its collective call before; 0: there is none. Nanoseconds, of shape (calls,)."""
+    calls = np.flatnonzero(run.outermost & run.collective)
+    if not calls.size:
+        return np.zeros_like(late.arrival)
+    # Calls are ordered by rank and start: one number has both.
+    first = int(min(run.start[calls].min(), late.arrival.min()))
+    room = int(max(run.start[calls].max(), late.arrival.max())) - first + 1
+    starts = run.unit[calls] * room + (run.start[calls] - first)
+    at = np.searchsorted(starts, late.unit * room + (late.arrival - first)) - 1
+    before = calls[np.maximum(at, 0)]
+    there = (at >= 0) & (run.unit[before] == late.unit)
+    return np.where(there, run.end[before], 0)
+
+
 def _at_least(times: int, calls: int, share: float) -> float:
     """The chance that so many of `calls` equal lots, or more, fall on one rank: the binomial distribution's tail."""
     if share >= 1:
@@ -85,7 +103,7 @@ RULE = Rule(
     order=63,
     definition="Of all collective MPI-IO calls in which ranks wait for each other, one rank comes last to so many "
     "that it is no chance. Half of all such waiting, or more, is for it. The seconds are those from the arrival "
-    "of the rank before it to its own.",
+    "of the rank before it to its own, without what the late rank spent in the collective call before.",
     source="Böhme, Geimer, Wolf and Arnold 2010 (root causes of wait states: who is waited for, not who waits); "
     "Clopper and Pearson 1934 (binomial tail)",
     thresholds=(

@@ -70,8 +70,7 @@ def _one(run: Columns) -> Iterator[Found]:
             seconds=seconds,
             low=low,
             high=high,
-            summary=f"rank {rank} {op}s everything ({size(float(moved[unit]))}) while {run.unit_count - 1} other "
-            f"{'rank has' if run.unit_count == 2 else 'ranks have'} nothing to do with the files",
+            summary=_of_one(run, rank, op, float(moved[unit]), total),
             cause="One rank does the I/O of all: the others send it their data, or wait for it, and its single "
             "stream is all that the storage gets.",
             evidence=[
@@ -94,10 +93,34 @@ def _one(run: Columns) -> Iterator[Found]:
                     else f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF",
                 )
             ],
-            files=run.files_of(calls),
+            files=run.files_of(_most_of(run, calls)),
             ranks=[rank],
             doubt=_SAME_FOR_ALL if waits.broadcast else "",
         )
+
+
+def _of_one(run: Columns, rank: int, op: str, moved: float, total: float) -> str:
+    """Example: rank 0 writes everything (23 MiB) while 2 other ranks have nothing to do with the files."""
+    others = f"{run.unit_count - 1} other {'rank' if run.unit_count == 2 else 'ranks'}"
+    if moved == total:
+        return (
+            f"rank {rank} {op}s everything ({size(moved)}) while {others} "
+            f"{'has' if run.unit_count == 2 else 'have'} nothing to do with the files"
+        )
+    share = 100 * moved / total
+    left = 100 - share
+    return (
+        f"rank {rank} {op}s {share:.{0 if left >= 1 else 1}f} % of all bytes ({size(moved)} of {size(total)}), and "
+        f"{others} the rest"
+    )
+
+
+def _most_of(run: Columns, calls: Mask) -> Mask:
+    """Those on files that hold 1 % of the bytes or more: what the rank moves besides is not the others' data."""
+    moved = np.bincount(run.file[calls], run.bytes[calls], minlength=len(run.files))
+    large = moved >= 0.01 * moved.sum()
+    chosen: Mask = calls & large[run.file]
+    return chosen
 
 
 def _unbalanced(run: Columns) -> Iterator[Found]:

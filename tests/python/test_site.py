@@ -14,6 +14,8 @@ from typing import Any
 
 import dask.dataframe as dd
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ioweir.errors import IoweirError
 from ioweir.site import summary
@@ -228,8 +230,6 @@ def test_anonymised_stores_hold_no_names(tmp_path: Path) -> None:
         (lambda store: (store / "site.json").write_text("[]"), "is damaged"),
         (lambda store: (store / "site.json").write_text("[" * 100_000), "is damaged"),
         (lambda store: (store / "site.json").write_text('{"site_version": 9, "secret": ""}'), "has version 9"),
-        (lambda store: (store / "runs-2026-09-0123456789abcdef.parquet").write_bytes(b"PAR1xx"), "is damaged"),
-        (lambda store: (store / "runs-2026-09-0123456789abcdef.parquet").symlink_to("/etc/passwd"), "symbolic link"),
     ],
 )
 def test_what_is_no_good_store_is_said(tmp_path: Path, spoil: Any, message: str) -> None:
@@ -238,6 +238,32 @@ def test_what_is_no_good_store_is_said(tmp_path: Path, spoil: Any, message: str)
     spoil(tmp_path / "store")
     with pytest.raises(IoweirError, match=message), Store.open(tmp_path / "store") as opened:
         opened.tables()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda file: file.write_bytes(b"PAR1xx"), "is damaged"),
+        (lambda file: file.symlink_to("/etc/passwd"), "symbolic link"),
+        (lambda file: pq.write_table(pa.table({"run": [1, 2]}), file), "is damaged"),
+    ],
+)
+def test_a_damaged_file_of_a_store_is_named_and_keeps_no_other_out(tmp_path: Path, spoil: Any, message: str) -> None:
+    store = tmp_path / "store"
+    run([*IOWEIR, "site", "add", store, traced(tmp_path / "traces", "a")]).expect()
+    spoiled = store / "runs-2026-09-0123456789abcdef.parquet"
+    spoil(spoiled)
+    done = run([*IOWEIR, "site", "show", store])
+    assert (done.code, "enigma" in done.out) == (1, True)
+    assert str(spoiled) in done.err
+    assert message in done.err
+    assert "restore them from a copy" in done.err
+    done = run([*IOWEIR, "site", "add", store, traced(tmp_path / "more", "bb")])
+    assert (done.code, done.out.startswith("1 runs added, 0 were there")) == (1, True)
+    assert message in done.err
+    spoiled.unlink()
+    done = run([*IOWEIR, "site", "show", store, "--json"]).expect()
+    assert json.loads(done.out)["programs"][0]["runs"] == 2
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ioweir.site.collect import Done
+    from ioweir.site.store import Store
 
 site_app = typer.Typer(help="Many runs of a site together.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -51,9 +52,22 @@ def site_add(
     with Store.make_or_open(store) as opened:
         done = collect.add(opened, places, settled_s, jobs or collect.processors(), anonymise=anonymise)
     print_result(as_json, done, lambda: _added(done))
+    _say_not_read(opened)
     if done.failed:
         print(f"{len(done.failed)} of the traces could not be read", file=sys.stderr)
+    if done.failed or opened.not_read:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _say_not_read(store: Store) -> None:
+    """What the store could not tell, for it is damaged."""
+    for why in store.not_read.values():
+        plain_text.say(f"ioweir: {why}")
+    if store.not_read:
+        plain_text.say(
+            "ioweir: what those files say is missing above; restore them from a copy, or remove them and add the "
+            "traces again"
+        )
 
 
 def _added(done: Done) -> Iterator[str]:
@@ -87,8 +101,11 @@ def site_show(
         site_page.write(html, result)
         if not as_json:
             plain_text.print_lines([f"written: {html}"])
-            return
-    print_result(as_json, result, lambda: summary.to_text(result, top))
+    if html is None or as_json:
+        print_result(as_json, result, lambda: summary.to_text(result, top))
+    _say_not_read(opened)
+    if opened.not_read:
+        raise typer.Exit(EXIT_FAILED)
 
 
 @site_app.command("forget")

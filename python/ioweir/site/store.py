@@ -69,6 +69,8 @@ class Store:
 
     def __init__(self, folder: Folder, secret: str) -> None:
         self.folder = folder
+        self.not_read: dict[str, str] = {}
+        """Files that are damaged or not safe to read, and why; the others are read all the same."""
         self._secret = secret
 
     @classmethod
@@ -191,9 +193,10 @@ class Store:
             except FileNotFoundError:
                 continue  # forgotten meanwhile
             except UnsafeFileError as error:
-                raise IoweirError(f"'{self.folder.path}/{name}' {error.strerror}") from error
+                self.not_read[name] = f"'{self.folder.path}/{name}' {error.strerror}"
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-                raise IoweirError(f"'{self.folder.path}/{name}' is damaged, and was not read: {error}") from error
+                first = str(error).partition("\n")[0]
+                self.not_read[name] = f"'{self.folder.path}/{name}' is damaged, and was not read: {first}"
 
 
 def _opened(path: Path) -> Folder:

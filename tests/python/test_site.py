@@ -245,7 +245,7 @@ def test_what_is_no_good_store_is_said(tmp_path: Path, spoil: Any, message: str)
     [
         (lambda file: file.write_bytes(b"PAR1xx"), "is damaged"),
         (lambda file: file.symlink_to("/etc/passwd"), "symbolic link"),
-        (lambda file: pq.write_table(pa.table({"run": [1, 2]}), file), "is damaged"),
+        (lambda file: pq.write_table(pa.table({"other": [1, 2]}), file), "is damaged"),
     ],
 )
 def test_a_damaged_file_of_a_store_is_named_and_keeps_no_other_out(tmp_path: Path, spoil: Any, message: str) -> None:

@@ -117,7 +117,10 @@ def tune(
     seed: Annotated[int, typer.Option("--seed", callback=fits, metavar="S", help="Of the first run.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="PLAN.toml may be replaced.")] = False,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Replay the most promising plans, and take what is shown to help.")
+        bool,
+        typer.Option(
+            "--measure/--quick", help="Replay the most promising plans, and take what is shown to help; or only simulate."
+        ),
     ] = False,
     directory: Annotated[
         Path | None, typer.Option("--directory", metavar="WHERE", help="Where to replay. [where the file was]")

@@ -119,7 +119,7 @@ def tune(
     measure: Annotated[
         bool,
         typer.Option(
-            "--measure/--quick", help="Replay the most promising plans, and take what is shown to help; or only simulate."
+            "--measure/--quick", help="Replay the most promising plans, and take what helps; or only simulate."
         ),
     ] = False,
     directory: Annotated[

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +18,7 @@ import pytest
 import runs
 from ioweir.base import toml_text
 from ioweir.errors import IoweirError
+from ioweir.launch import forwarding
 from ioweir.loop import measure, run_tune, turns
 from ioweir.loop.turns import AS_IT_IS, Way
 from ioweir.predict import tune
@@ -101,6 +108,8 @@ class _Prepared:
     """The way of which calls fail."""
     dies: str = ""
     """The way that ends the ranks."""
+    signal_after: int = 1 << 30
+    """Replays, until a signal ends the next one."""
     names: int = 0
 
     def new_name(self) -> str:
@@ -120,6 +129,8 @@ class _Prepared:
             assert not of_turn
             if name == self.dies:
                 raise IoweirError("the replay was ended by signal 11")
+            if len(self.made) >= self.signal_after:
+                raise forwarding.SignalError(signal.SIGTERM, "the replay was ended by signal 15")
             if len(self.made) >= self.stop_after:
                 raise KeyboardInterrupt
             self.made.append(name)
@@ -217,7 +228,24 @@ def test_a_budget_ends_it(tmp_path: Path) -> None:
     prepared = _Prepared({AS_IT_IS: 1.0, "same": 1.0})
     ways = [way(AS_IT_IS), way("same")]
     measured(tmp_path, prepared, ways, rounds=50, budget_s=0.0).run()
-    assert sum(len(one.seconds) for one in ways) == 1  # of one replay the cost is not known before
+    assert prepared.made == [AS_IT_IS]  # of one replay the cost is not known before
+    with pytest.raises(IoweirError, match=r"--budget 2\.00 s is too short: .* \(1 replay, kept: .*Give a larger"):
+        measure.require_compared(ways, 2.0)
+    assert len(json.loads((tmp_path / ".plan.toml.measured.json").read_text())["seconds"][AS_IT_IS]) == 1
+
+
+@pytest.mark.parametrize("ways", [[way(AS_IT_IS), way("a", 1.0)], [way(AS_IT_IS, 1.0), way("a"), way("b")]])
+def test_a_budget_that_ends_before_two_are_compared_is_too_short(ways: list[Way]) -> None:
+    with pytest.raises(IoweirError, match="is too short"):
+        measure.require_compared(ways, 2.0)
+
+
+def test_a_budget_is_long_enough_where_a_plan_was_compared_or_none_is_left() -> None:
+    failing = way("fails")
+    failing.out = "3 calls failed"
+    measure.require_compared([UNTOUCHED, way("a", 1.0), way("b")], 2.0)
+    measure.require_compared([UNTOUCHED, failing], 2.0)
+    measure.require_compared([UNTOUCHED, way("a")], None)
 
 
 def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
@@ -231,6 +259,16 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path) -> None:
     assert len(prepared.made) == 3
     assert [len(one.seconds) for one in second] == [3, 3]
     assert [one.in_calls for one in second] == [one.seconds for one in second]
+
+
+def test_a_signal_is_no_failure_of_the_way_that_it_ends(tmp_path: Path) -> None:
+    prepared = _Prepared({AS_IT_IS: 10.0, "same": 10.0}, signal_after=3)
+    ways = [way(AS_IT_IS), way("same")]
+    with pytest.raises(forwarding.SignalError, match="interrupted after 3 replays, which are kept") as caught:
+        measure.with_progress(measured(tmp_path, prepared, ways, rounds=3))
+    assert caught.value.exit_code == 128 + signal.SIGTERM
+    assert [one.out for one in ways] == ["", ""]
+    assert prepared.launches == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -285,6 +323,84 @@ def test_a_trace_is_measured_where_its_file_was(tmp_path: Path) -> None:
         assert "MEASURED" in (tmp_path / "plan.toml").read_text()
     assert not (tmp_path / ".plan.toml.measured.json").exists()
     assert list(data.iterdir()) == []
+
+
+def runners_in(folder: Path) -> list[bytes]:
+    """Processes of a replay."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = place.read_bytes()
+            if b"replay_runner" in words and bytes(folder) in words:
+                found.append(words)
+    return found
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_replay_and_nothing_is_left(tmp_path: Path, number: signal.Signals) -> None:
+    data, temporary = tmp_path / "data", tmp_path / "tmp"
+    data.mkdir()
+    temporary.mkdir()
+    runs.ioweir("run", "-q", "-o", tmp_path / "trace", "--", *kernel(data))
+    # The pauses are so long that no replay comes to its end.
+    words = ["tune", tmp_path / "trace", "-o", tmp_path / "plan.toml", "--measure", "--machine", "gigabit12"]
+    with subprocess.Popen(
+        [*runs.IOWEIR, *map(str, words), "--repeat", "2", "--think", "1000"],
+        env={**os.environ, **runs.ENVIRONMENT, "TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        wait_until(lambda: len(runners_in(data)) > 2 or process.poll() is not None)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, said
+    assert "interrupted after 0 replays" in said
+    wait_until(lambda: not runners_in(data))
+    assert list(data.iterdir()) == []
+    assert list(temporary.iterdir()) == []
+    assert not (tmp_path / "plan.toml").exists()
+
+
+def test_a_child_hears_of_a_signal_that_another_thread_takes() -> None:
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)  # as those of numerical libraries
+    other.start()
+    try:
+        with forwarding.started(["sh", "-c", "echo ready; exec sleep 60"], os.environ) as child:
+            assert child.process.stdout is not None
+            assert child.process.stdout.readline() == "ready\n"
+            assert other.ident is not None
+            signal.pthread_kill(other.ident, signal.SIGINT)
+            assert child.process.stdout.read() == ""
+    finally:
+        over.set()
+        other.join()
+    assert child.exit_code() == 128 + signal.SIGINT
+
+
+def test_the_first_signal_ends_work_and_the_next_do_not_disturb_its_end() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    steps = []
+
+    def work() -> None:
+        with forwarding.ending_in_order():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGINT)
+                steps.append("cleaned up")
+
+    with pytest.raises(forwarding.SignalError) as caught:
+        work()
+    assert steps == ["cleaned up"]
+    assert caught.value.exit_code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_run_tune_runs_twice_or_says_that_nothing_helps(tmp_path: Path) -> None:

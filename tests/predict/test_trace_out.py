@@ -24,6 +24,8 @@ KERNELS = (
     ("coll_perf", "local=8,16,16"), ("ior-strided", "data=2MiB", "transfer=1MiB", "piece=64KiB"),
     ("btio", "class=S", "writes=2"), ("lattice", "local=2,2,4,4", "calls=2"), ("flash", "blocks=3"),
 )  # fmt: skip
+CREATE, READ_ONLY, WRITE_ONLY = 1, 2, 4
+"""MPI_MODE_*, of both libraries."""
 PLANS = (
     None,
     'writers = "aggregators:3"\ndomains = "cyclic"\nbuffer = "256 KiB"\n',
@@ -87,6 +89,18 @@ def test_the_trace_holds_what_was_simulated(kernel: tuple[str, ...], plan: str |
             [[(int(a), int(b)) for a, b in pieces] for pieces in ranks] for ranks in calls
         ]
     assert (report.plan.carried_out.state == "applied") == (plan is not None)
+
+
+@pytest.mark.parametrize("plan", [PLANS[0], PLANS[2]])
+def test_files_are_opened_to_write_and_then_to_read(plan: str | None, tmp_path: Path) -> None:
+    traced(tmp_path / "t", KERNELS[1], 3, plan)
+    trace = reader.read(tmp_path / "t")
+    opens = next(function.id for function in trace.functions if function.name == "MPI_File_open")
+    of_rank = [
+        trace.events.offset[(trace.events.function == opens) & (trace.events.process == process)].tolist()
+        for process in range(3)
+    ]
+    assert of_rank == [[CREATE | WRITE_ONLY, READ_ONLY]] * 3
 
 
 def test_the_trace_is_simulated_like_the_kernel(tmp_path: Path) -> None:

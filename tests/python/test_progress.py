@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 
 import pytest
-from ioweir.base.progress import watched
+from ioweir.base.progress import beside, watched
 
 
 class Terminal(io.StringIO):
@@ -67,3 +68,19 @@ def test_an_interrupt_ends_the_work_too() -> None:
         watched(work.run, work, 10_000, "counting", Terminal(), 1)
     assert work.stopped
     assert work._done < work.total
+
+
+def test_work_that_waits_for_processes_stays_in_its_thread() -> None:
+    seen: list[threading.Thread] = []
+    stream, work = Terminal(), Work(40)
+
+    def run() -> str:
+        seen.append(threading.current_thread())
+        return work.run()
+
+    assert beside(run, work, 40, "counting", stream) == "done"
+    assert seen == [threading.current_thread()]
+    assert "counting" in stream.getvalue()
+    with pytest.raises(ValueError, match="no more"):
+        beside(Work(40, fails_at=7).run, work, 40, "counting", stream)
+    assert beside(Work(5).run, work, 5, "counting", io.StringIO()) == "done"

@@ -18,6 +18,7 @@ from ioweir.replay.datatypes import Pieces
 from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
 from ioweir.trace import reader
 from ioweir.trace.reader import Datatype
+from traces import Builder, Call
 
 LIBRARIES = ("openmpi", "mpich")
 KERNELS = {
@@ -210,6 +211,45 @@ def test_a_call_that_needs_too_much_memory_is_refused(one_rank: Path, tmp_path: 
 def test_a_trace_without_ranks_cannot_be_replayed(tmp_path: Path) -> None:
     runs.ioweir("run", "-q", "-o", tmp_path / "trace", "--", "cat", __file__)
     assert "there is no MPI program" in runs.ioweir("replay", tmp_path / "trace", code=1).stderr
+
+
+def opened(mode: int, folder: Path) -> Path:
+    """The trace of a rank that opens a file in this mode and closes it."""
+    builder = Builder()
+    builder.rank(0, 1)
+    builder.add(Call(0, "MPI_File_open", 1.0, 1.5, "/scratch/file", offset=mode))
+    builder.add(Call(0, "MPI_File_close", 2.0, 2.5, "/scratch/file"))
+    folder.mkdir()
+    builder.write(folder)
+    (folder / "run.json").write_text("{}")
+    return folder
+
+
+def test_calls_that_fail_are_an_exit_code_and_no_times_to_compare(tmp_path: Path) -> None:
+    trace = opened(1, tmp_path / "trace")  # neither to read nor to write
+    words = ("replay", trace, "--directory", tmp_path, "--mpi", "mpich", "--think", "drop")
+    said = runs.ioweir(*words, code=1).stdout
+    assert "calls FAILED that did not when recorded" in said
+    assert "the first: MPI_File_open" in said
+    assert "in calls" not in said
+    assert json.loads(runs.ioweir(*words, "--json", code=1).stdout)["replayed"]["failed"] > 0
+
+
+def test_a_mode_that_the_trace_does_not_hold_is_said_before_anything_runs(tmp_path: Path) -> None:
+    trace = opened(-1, tmp_path / "trace")
+    said = runs.ioweir("replay", trace, "--directory", tmp_path, "--mpi", "mpich", code=1).stderr
+    assert "/scratch/file: the trace does not say in which mode" in said
+    assert [place.name for place in tmp_path.iterdir()] == ["trace"]
+
+
+def test_a_simulated_run_can_be_replayed(tmp_path: Path) -> None:
+    words = ("simulate", "--machine", "gigabit12", "--kernel", "ior-strided", "--ranks", 3, *KERNELS["ior-strided"])
+    runs.ioweir(*words, "--repeat", 1, "--trace-out", tmp_path / "trace")
+    result = replayed(tmp_path / "trace", tmp_path, "--mpi", "mpich")
+    assert result["replayed"]["failed"] == 0
+    for done in ("written_bytes", "read_bytes"):
+        assert result["replayed"][done] == result["recorded"][done] > 0
+    assert any("SIMULATED" in remark for remark in result["remarks"])
 
 
 # ---------------------------------------------------------------------------------------------------- by themselves

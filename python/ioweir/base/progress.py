@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Watch(Protocol):
-    """Long work in another thread."""
+class Counted(Protocol):
+    """Long work."""
 
     @property
     def done(self) -> int:
         """Units of work done so far."""
+
+
+class Watch(Counted, Protocol):
+    """Long work in another thread."""
 
     def stop(self) -> None:
         """Make the work end soon."""
@@ -63,3 +67,27 @@ def watched(
     if errors:
         raise errors[0]
     return results[0]
+
+
+def beside(work: Callable[[], T], counted: Counted, total: int, text: str, stream: IO[str] | None) -> T:
+    """As `watched`, but the work is done in this thread: what waits for processes has to hear of signals itself."""
+    if stream is None or not stream.isatty():
+        return work()
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    ended = threading.Event()
+    with Progress(console=Console(file=plain_text.raw(stream)), transient=True) as bar:
+        task = bar.add_task(text, total=total)
+
+        def look() -> None:
+            while not ended.wait(LOOK_S):
+                bar.update(task, completed=counted.done)
+
+        looker = threading.Thread(target=look)
+        looker.start()
+        try:
+            return work()
+        finally:
+            ended.set()
+            looker.join()

@@ -11,6 +11,7 @@ Lives here: which plans, what is made of what was measured. Not here: the rounds
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -19,7 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import progress, units
-from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.launch import forwarding
 from ioweir.launch import kernel as kernels
 from ioweir.loop import turns
 from ioweir.loop.turns import AS_IT_IS, Way
@@ -62,8 +64,9 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     recorded = _recorded(asked)
     directory = _directory(options, recorded)
     found = tune.simulated(replace(asked, storage=asked.storage or directory))
-    if options.budget_s is not None:
-        options = replace(options, budget_s=max(0.0, options.budget_s - (time.monotonic() - began)))
+    budget_s = options.budget_s
+    if budget_s is not None:
+        options = replace(options, budget_s=max(0.0, budget_s - (time.monotonic() - began)))
     ways, expected_s = _ways(found, options, recorded, replay_run.DROP)
     think = options.think or (replay_run.KEEP if any(map(_writes_behind, ways)) else replay_run.DROP)
     if think != replay_run.DROP:
@@ -79,6 +82,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
             ways, how, prepared, state, rounds=options.rounds, budget_s=options.budget_s, expected_s=expected_s
         )
         with_progress(measured)
+    require_compared(ways, budget_s)
     chosen, reasons = judged(ways)
     gain = None if chosen is None else gain_of(ways[0], chosen, _in_calls(recorded))
     if gain is not None and gain.low is not None:
@@ -326,12 +330,35 @@ def _directory(options: Options, recorded: Recorded) -> Path:
 def with_progress(measuring: turns.Measuring) -> None:
     """With a bar, where somebody looks on; what was measured is kept when it is interrupted."""
     try:
-        progress.watched(measuring.run, measuring.watch, measuring.most, "replaying", sys.stderr, long_work=1)
-    except KeyboardInterrupt as interrupt:
-        measured = sum(len(way.seconds) for way in measuring.ways)
-        raise IoweirError(
-            f"interrupted after {measured} replays, which are kept: the same command goes on", EXIT_SIGNAL_BASE + 2
+        progress.beside(measuring.run, measuring.watch, measuring.most, "replaying", sys.stderr)
+    except (KeyboardInterrupt, forwarding.SignalError) as interrupt:
+        number = interrupt.number if isinstance(interrupt, forwarding.SignalError) else signal.SIGINT
+        measured = _kept(measuring.ways)
+        raise forwarding.SignalError(
+            number, f"interrupted after {measured}, which are kept: the same command goes on"
         ) from interrupt
+
+
+def _kept(ways: Sequence[Way]) -> str:
+    """Example: 3 replays."""
+    replays = sum(len(way.seconds) for way in ways)
+    return f"{replays} {'replay' if replays == 1 else 'replays'}"
+
+
+def require_compared(ways: Sequence[Way], budget_s: float | None) -> None:
+    """IoweirError where a budget ended before the program as it is and a plan have a time each.
+
+    `budget_s` is what the user gave.
+    """
+    untouched, plans = ways[0], ways[1:]
+    untried = any(not way.out and not way.seconds for way in plans)
+    compared = untouched.seconds and (not untried or any(way.seconds for way in plans))
+    if budget_s is not None and not compared:
+        raise IoweirError(
+            f"--budget {units.seconds(budget_s)} is too short: it ended before a plan could be compared with the "
+            f"program as it is ({_kept(ways)}, kept: the same command goes on). No plan is written. Give a larger "
+            "--budget, or leave out --measure"
+        )
 
 
 def _plan_text(asked: tune.Options, result: dict[str, Any], rules: str, *, measured: bool) -> str:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import plain_text, processes, units
 from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
+from ioweir.launch import forwarding, wrappers
 from ioweir.launch import run as launch_run
-from ioweir.launch import wrappers
 from ioweir.loop import measure
 from ioweir.predict import estimated, tune
 from ioweir.replay import from_trace
@@ -60,6 +60,12 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     plan = folder / PLAN
     try:
         result = _planned(folder, options)
+    except forwarding.SignalError as interrupt:
+        raise forwarding.SignalError(
+            interrupt.number,
+            f"ended by signal {interrupt.number} after the first run. To look for a plan: "
+            f"ioweir tune {folder / BEFORE} --measure -o {plan}",
+        ) from interrupt
     except (IoweirError, OSError) as error:
         _say(f"no plan can be looked for: {error}")
         return code

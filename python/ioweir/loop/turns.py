@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import Folder, loads_bounded, write_named
 from ioweir.errors import IoweirError
+from ioweir.launch import forwarding
 from ioweir.predict import tune
 from ioweir.replay import run as replay_run
 from ioweir.report import noise
@@ -71,11 +72,6 @@ class Watch:
     """For the progress bar."""
 
     done: int = 0
-    stopped: bool = False
-
-    def stop(self) -> None:
-        """At the next launch."""
-        self.stopped = True
 
 
 class State:
@@ -157,7 +153,7 @@ class Measuring:
     def run(self) -> None:
         """Until it is known which is best, or rounds or budget are used up."""
         self._began = time.monotonic()
-        while not self._ended() and not self.watch.stopped:
+        while not self._ended():
             turns = self._affordable(self._next())
             if not turns:
                 break
@@ -186,6 +182,9 @@ class Measuring:
         """As many as the budget has left; of one replay the cost is not known before."""
         if self._budget_s is None:
             return turns
+        if not self.ways[0].seconds:
+            # Nothing can be compared without it.
+            turns = sorted(turns, key=lambda way: way is not self.ways[0])
         if self.watch.done == 0:
             return turns[:1]
         left = self._budget_s - (time.monotonic() - self._began)
@@ -213,6 +212,8 @@ class Measuring:
                 how = replace(how, plan=Path(name) / "plan.toml")
             try:
                 self._prepared.run_turns(how, [turn for _, turn in places], note)
+            except forwarding.SignalError:
+                raise
             except IoweirError as error:
                 if told == len(places):
                     raise

@@ -208,6 +208,9 @@ def find_inputs(recorded: Recorded) -> None:
 
 def _remark(trace: Trace, recorded: Recorded, chosen: Column, processes: Sequence[Sequence[int]]) -> None:
     events = trace.events
+    if simulated := trace.run.get("simulated"):
+        machine = simulated.get("machine") if isinstance(simulated, dict) else None
+        recorded.remarks.append(f"nothing was recorded: the trace is SIMULATED, on {machine}, and so are its times")
     if trace.dropped or trace.damage:
         recorded.remarks.append(
             f"the trace is partial: {trace.dropped} events were dropped, {len(trace.damage)} damages"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ioweir.errors import IoweirError
 from ioweir.replay.datatypes import BYTE
 from ioweir.replay.model import Handle, Op
 
@@ -134,6 +135,11 @@ class MpiFiles:
     # ---------------------------------------------------------------------------------------------- open and close
 
     def _open(self, row: Row) -> None:
+        if row.offset < 0:
+            raise IoweirError(
+                f"{self._trace.paths[row.path]}: the trace does not say in which mode MPI_File_open opened it, so that "
+                "no replay can open it (simulations by ioweir 0.1.0 wrote no mode: simulate again)"
+            )
         self._opened += 1
         ordinal = self._times_opened.get(row.file, 0)
         self._times_opened[row.file] = ordinal + 1

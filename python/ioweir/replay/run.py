@@ -169,14 +169,17 @@ class Prepared:
     @classmethod
     @contextlib.contextmanager
     def make(cls, options: Options, recorded: Recorded) -> Iterator[Prepared]:
-        """In the directory that the user named; the original files are never touched."""
+        """In the directory that the user named; the original files are never touched.
+
+        Signals raise forwarding.SignalError meanwhile, so that the folder goes in any case.
+        """
         kind = options.mpi or recorded.mpi or kernels.kind_here()
         if kind not in kernels.LAUNCHERS:
             raise IoweirError(
                 f"the trace does not say which MPI library it was; name it: --mpi {'|'.join(kernels.LAUNCHERS)}"
             )
         name = f"ioweir-replay-{os.urandom(4).hex()}"
-        with Folder.open(options.directory) as above:
+        with forwarding.ending_in_order(), Folder.open(options.directory) as above:
             folder = above.make_folder(name)
             prepared = cls(folder, str(options.directory.resolve() / name), recorded, kind, options.seed)
             try:
@@ -281,7 +284,7 @@ def _executed(
             else:
                 print(plain_text.line(line.removesuffix("\n")), file=sys.stderr)
     if child.ended_by:
-        raise IoweirError(f"the replay was ended by signal {child.ended_by}", child.exit_code())
+        raise forwarding.SignalError(child.ended_by, f"the replay was ended by signal {child.ended_by}")
     if found < turns:
         raise IoweirError(
             f"the replay did not come to its end (exit code {child.exit_code()}); what it said stands above"
@@ -302,7 +305,13 @@ def to_text(result: dict[str, Any]) -> list[str]:
         f"  recorded  {units.seconds(recorded['seconds'])}, {units.size(recorded['written_bytes'])} written, "
         f"{units.size(recorded['read_bytes'])} read",
     ]
-    if done is not None:
+    if done is not None and failed(result):
+        lines += [
+            f"  replayed  {done['failed']} calls FAILED that did not when recorded: these times are not comparable, "
+            "and not shown",
+            f"  the first: {done['first_failure']}",
+        ]
+    elif done is not None:
         think = result["think"]
         thought = "as recorded" if think == 1 else "left out" if think == 0 else f"times {think:g}"
         lines += [
@@ -311,8 +320,7 @@ def to_text(result: dict[str, Any]) -> list[str]:
             f"  in calls  {units.seconds(done['io_s'])} of the slowest rank: writes {units.seconds(done['write_s'])}, "
             f"reads {units.seconds(done['read_s'])}, others {units.seconds(done['other_s'])}",
         ]
-        if done["failed"]:
-            lines.append(f"  {done['failed']} calls FAILED that once did not; first: {done['first_failure']}")
+    if done is not None:
         if done.get("trace"):
             lines.append(f"  its trace: {done['trace']}")
         if result["files"] and isinstance(result["files"], str):

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::int64_t epoch_ns = 946'684'800'000'000'000;  // 2000-01-01 00:00 UTC: simulated time has no date
 constexpr const char* mpi_name = "simulated";
+// MPI_MODE_CREATE | MPI_MODE_WRONLY, and MPI_MODE_RDONLY: the same numbers in Open MPI and in MPICH.
+constexpr std::int64_t writes_mode = 1 | 4, reads_mode = 2;
 
 std::uint64_t tick_of(Seconds time) { return static_cast<std::uint64_t>(std::llround(time * 1e9)) + 1; }
 
@@ -242,7 +244,8 @@ private:
             case What::open:
                 ++handle_;
                 event(thread_, Function::open_, false, files_.at(0), ++sequence, own, entry, -1);
-                return event(thread_, Function::MPI_File_open, true, files_.at(0), own, 0, entry, -1);
+                return event(thread_, Function::MPI_File_open, true, files_.at(0), own, 0, entry,
+                             entry.writes ? writes_mode : reads_mode);
             case What::sync:
                 if (has_written_) event(thread_, Function::fsync, false, files_.at(0), ++sequence, own, entry, -1);
                 return event(thread_, Function::MPI_File_sync, true, files_.at(0), own, 0, entry, -1);

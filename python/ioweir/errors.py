@@ -65,6 +65,7 @@ _WHAT_TO_DO: Final = {
     errno.EROFS: "name a place on another file system",
     errno.ENOSPC: "make room, or name a place on another file system",
     errno.EDQUOT: "make room, or name a place on another file system",
+    errno.EFBIG: "allow larger files: ulimit -f",
     errno.EMFILE: "allow more open files: ulimit -n",
 }
 

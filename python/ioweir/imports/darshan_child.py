@@ -2,13 +2,15 @@
 
 The library below PyDarshan is C, and a damaged log can end it or make it ask for any amount of memory; then what was
 printed until then is what there is. Knows nothing of ioweir: `python darshan_child.py LOG`. A line is one object:
-job, modules, names, columns of a module, record, lustre, heatmap, dxt, trouble, and at last end.
+job, modules, names, columns of a module, record, lustre, heatmap, dxt, stopped, trouble, and at last end.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import resource
+import signal
 import sys
 from typing import Any
 
@@ -18,6 +20,7 @@ COUNTED = ("POSIX", "MPI-IO", "STDIO", "H5F", "H5D", "PNETCDF_FILE", "PNETCDF_VA
 WHOLE = ("DXT_POSIX", "DXT_MPIIO")
 SEGMENTS = 1 << 16
 """Of a DXT record that one line holds."""
+PR_SET_PDEATHSIG = 1
 
 
 def say(**what: Any) -> None:
@@ -27,6 +30,8 @@ def say(**what: Any) -> None:
 
 def main(path: str) -> int:
     """Print the log."""
+    # Whoever asked may be killed. Before this line its end is seen, too: nobody reads what is printed first.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -35,15 +40,17 @@ def main(path: str) -> int:
     except ImportError as error:
         say(missing=str(error))
         return 3
-    log = backend.log_open(path)
-    if log["handle"] == backend.ffi.NULL:
+    backend.libdutil = _Library(backend.libdutil)
+    reader = _Reader(backend, path)
+    if reader.log["handle"] == backend.ffi.NULL:
         return 4
-    reader = _Reader(backend, log)
     reader.head()
     sys.stdout.flush()
     for module in reader.modules:
         try:
             reader.module(module)
+            if backend.libdutil.answer < 0:
+                say(stopped=module)
         except Exception as error:
             say(trouble=f"{module}: {type(error).__name__}: {error}")
         sys.stdout.flush()
@@ -52,10 +59,33 @@ def main(path: str) -> int:
     return 0
 
 
+class _Library:
+    """The C library; keeps its last answer, as PyDarshan takes an error for the end of the records."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self.answer = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def darshan_log_get_record(self, *arguments: Any) -> int:
+        """1: there is one; 0: there are no more; less: an error."""
+        self.answer = int(self._library.darshan_log_get_record(*arguments))
+        return self.answer
+
+
 class _Reader:
-    def __init__(self, backend: Any, log: Any) -> None:
-        self.backend, self.log = backend, log
+    def __init__(self, backend: Any, path: str) -> None:
+        self.backend, self.path = backend, path
         self.modules: dict[str, Any] = {}
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Before each part of the log: once the library met damaged bytes, it expands nothing more of that handle."""
+        self.log = self.backend.log_open(self.path)
+        if self.modules:
+            self.log["modules"] = self.modules
 
     def _text(self, pointer: Any) -> str:
         words: bytes = self.backend.ffi.string(pointer)
@@ -88,6 +118,7 @@ class _Reader:
 
     def _names(self) -> None:
         b = self.backend
+        self.reopen()
         records, count = b.ffi.new("struct darshan_name_record **"), b.ffi.new("int *")
         b.libdutil.darshan_log_get_name_records(self.log["handle"], records, count)
         for at in range(max(count[0], 0)):
@@ -96,6 +127,8 @@ class _Reader:
     def module(self, module: str) -> None:
         """All records of a module."""
         b = self.backend
+        b.libdutil.answer = 0
+        self.reopen()
         if module in COUNTED:
             say(columns=module, counters=b.counter_names(module), seconds=b.fcounter_names(module))
             while (found := b.log_get_record(self.log, module, dtype="numpy")) is not None:

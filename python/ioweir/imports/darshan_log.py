@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from ioweir.base.guarded_files import open_named
 from ioweir.base.units import size
 from ioweir.errors import IoweirError, reason
+from ioweir.imports import darshan_regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,6 +70,8 @@ class Log:
     heatmaps: list[dict[str, Any]] = field(default_factory=list)
     segments: list[dict[str, Any]] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    """Modules at which the library ended with an error before their last record."""
     troubles: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """What this version of Darshan does not tell, besides what none does."""
@@ -86,6 +89,7 @@ def read(path: Path) -> Log:
         assert child.stdout is not None
         assert child.stderr is not None
         watch = threading.Timer(_LONGEST_S, child.kill)
+        watch.daemon = True
         watch.start()
         said: list[bytes] = []
         listener = threading.Thread(target=lambda: said.append(_some(child.stderr)), daemon=True)
@@ -97,10 +101,12 @@ def read(path: Path) -> Log:
         except _TooMuchError as error:
             log.troubles.append(str(error))
             child.kill()
+        except BaseException:
+            child.kill()  # it waits for us to read what it prints, and would never end
+            raise
         finally:
-            watch.cancel()
-            child.kill() if child.poll() is None and log.troubles else None
             code = child.wait()
+            watch.cancel()
             listener.join(timeout=10)
     words = (said[0] if said else b"").decode("utf-8", "replace").strip().splitlines()
     if "missing" in log.job:
@@ -114,6 +120,9 @@ def read(path: Path) -> Log:
     if not ended:
         why = f"ended by signal {-code}" if code < 0 else f"returned {code}"
         log.troubles.append(f"the reader {why} before the log's end" + (f": {words[-1]}" if words else ""))
+    log.troubles += darshan_regions.troubles(path, log.modules) or [
+        f"{module}: its records are damaged, and those after the damage are missing" for module in log.stopped
+    ]
     return log
 
 
@@ -176,6 +185,8 @@ def _take(log: Log, line: bytes) -> bool:
         log.segments.append(dict(row))
     elif "unread" in row:
         log.unread.append(row["unread"])
+    elif "stopped" in row:
+        log.stopped.append(row["stopped"])
     elif "trouble" in row:
         log.troubles.append(row["trouble"])
     return "end" in row

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
+from ioweir.imports import node_file
 from ioweir.trace.counted import MOST_RANKS
 from ioweir.trace.reader import function_table
 
@@ -54,7 +55,8 @@ def write(log: Log, file_of: Callable[[int], str], path_of_node: Callable[[int],
     for number, (host, ranks) in enumerate(hosts.items()):
         if number == MOST_NODES:
             break
-        writer = compiled().NodeWriter(path_of_node(number), host[:255] or "unknown", epoch_ns)
+        path = path_of_node(number)
+        writer = node_file.create(path, host[:255] or "unknown", epoch_ns)
         paths = {
             file: at for at, file in enumerate(dict.fromkeys(row["id"] for rows in ranks.values() for row in rows), 1)
         }
@@ -64,7 +66,7 @@ def write(log: Log, file_of: Callable[[int], str], path_of_node: Callable[[int],
             _events(writer, thread, _columns(rows, paths, functions, collective, made), made)
             writer.finalize(thread, _ns(float(log.job.get("run_time", 0)) + 1))
             writer.end(thread, _ns(float(log.job.get("run_time", 0)) + 1))
-        writer.finish()
+        node_file.finish(writer, path)
     return made
 
 

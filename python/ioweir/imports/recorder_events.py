@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
+from ioweir.imports import node_file
 from ioweir.trace.reader import function_table
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def write(folder: Folder, trace: RecorderTrace, path: str, epoch_ns: int) -> Wri
     from ioweir.imports import recorder  # noqa: PLC0415
 
     made, functions = Written(), _Functions()
-    writer = compiled().NodeWriter(path, "unknown", epoch_ns)
+    writer = node_file.create(path, "unknown", epoch_ns)
     numbers: dict[str, int] = {}
     for rank, calls in recorder.records(folder, trace):
         image = rank + 1
@@ -95,7 +96,7 @@ def write(folder: Folder, trace: RecorderTrace, path: str, epoch_ns: int) -> Wri
         writer.finalize(main, last + 1)
         writer.end(main, last + 1)
         made.last_s = max(made.last_s, last / 1e9)
-    writer.finish()
+    node_file.finish(writer, path)
     return made
 
 

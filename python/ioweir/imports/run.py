@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import json
 import math
 import shlex
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ioweir.base.guarded_files import Folder
-from ioweir.base.locate import RUN_FILE
+from ioweir.base.locate import NODE_FILES, RUN_FILE
 from ioweir.base.new_folder import new_folder
 from ioweir.base.units import plural
 from ioweir.imports import darshan, darshan2, darshan_log, dxt, recorder, recorder_events
@@ -18,6 +20,8 @@ from ioweir.trace import counted as sums
 from ioweir.trace.reader import SUMS_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ioweir.imports.darshan_log import Log
 
 
@@ -41,14 +45,33 @@ def import_log(log: Path, output: Path) -> Imported:
         return _import_recorder(log, output)
     read = darshan2.read(log) if darshan2.is_one(log) else darshan_log.read(log)
     made = darshan.counted(read, str(log))
-    with new_folder(output) as folder:
+    with _new(output) as folder:
         return _write(folder, output, read, made)
+
+
+@contextlib.contextmanager
+def _new(output: Path) -> Iterator[Folder]:
+    """The directory of a log; where making it fails or is interrupted, nothing of it is left."""
+    is_there = output.exists()
+    with new_folder(output) as folder:
+        try:
+            yield folder
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                for name in folder.names():
+                    if fnmatch.fnmatchcase(name, NODE_FILES) or name in (SUMS_FILE, RUN_FILE):
+                        folder.remove(name, missing_ok=True)
+                if not is_there:
+                    output.rmdir()
+            if isinstance(error, OSError) and error.strerror and not error.filename:
+                raise OSError(error.errno, error.strerror, str(output)) from error
+            raise
 
 
 def _import_recorder(log: Path, output: Path) -> Imported:
     with Folder.open(log) as source:
         trace = recorder.head(source)
-        with new_folder(output) as folder:
+        with _new(output) as folder:
             epoch_ns = round(trace.start_s) * 1_000_000_000
             written = recorder_events.write(source, trace, str(output / "node-0.iowt"), epoch_ns)
             tool = f"Recorder {trace.version[0]}.{trace.version[1]}"

@@ -1,0 +1,162 @@
+"""Whether a log of Darshan 3 is whole: its header's table of regions against the bytes that follow.
+
+Needs no PyDarshan, which takes a region that ends early, or that cannot be expanded, for one without further records.
+A log is an uncompressed header, then job, names and the modules' records, one region behind the other without a gap.
+A region is a row of compressed streams, one of each process that wrote it; each stream ends with a checksum
+(darshan-log-format.h, darshan-logutils.c). What the records say is not judged here.
+"""
+
+from __future__ import annotations
+
+import bz2
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from ioweir.base.guarded_files import open_named
+from ioweir.base.units import size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+_MAGIC: Final = 6567223
+_ZLIB, _BZIP2 = 0, 1
+"""The third kind is not compressed and has no checksums."""
+_PAIR: Final = 16
+"""Bytes of a region's offset and length."""
+_C_INT: Final = (1 << 32) - 1
+"""PyDarshan has lengths as C's int."""
+_PIECE: Final = 1 << 20
+MOST_EXPANDED: Final = 4 << 30
+"""Of a log; more is not expanded to see whether it is whole."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where a header has what; the fields that are not here are not needed."""
+
+    names_at: int
+    modules: int
+
+    @property
+    def table_at(self) -> int:
+        return self.names_at + _PAIR
+
+    @property
+    def bytes(self) -> int:
+        """Of a header; behind the table each module has a version of 4 bytes."""
+        return self.table_at + self.modules * (_PAIR + 4)
+
+
+_SIXTEEN: Final = _Layout(names_at=24, modules=16)
+_SIXTY_FOUR: Final = _Layout(names_at=32, modules=64)
+_SINCE_64: Final = 3.41
+"""The first format with 64 modules."""
+
+
+@dataclass(frozen=True)
+class _Region:
+    name: str
+    begin: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.length
+
+
+def troubles(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What of a log is cut off or damaged; empty of a whole log, and of a header that is not understood.
+
+    `modules`: what PyDarshan says of each, of which `idx` and `len` are used.
+    """
+    with open_named(path) as file:
+        size_bytes = os.fstat(file.fileno()).st_size
+        head = file.read(_SIXTY_FOUR.bytes)
+        order = next((one for one in "<>" if head[8:16] == struct.pack(f"{one}q", _MAGIC)), None)
+        layout = _layout(head)
+        if order is None or len(head) < layout.bytes:
+            return []
+        regions = _regions(head, layout, order, modules)
+        if not {*modules} <= {region.name for region in regions}:
+            return []
+        found = _placement(regions, layout.bytes, size_bytes)
+        left = MOST_EXPANDED
+        for region in regions:
+            if region.end <= size_bytes:
+                why, used = _trouble(file, region, head[16], left)
+                left -= used
+                found += [f"{region.name}: {why}"] if why else []
+    return found
+
+
+def _layout(head: bytes) -> _Layout:
+    try:
+        return _SIXTEEN if float(head[:8].split(b"\0")[0]) < _SINCE_64 else _SIXTY_FOUR
+    except ValueError:
+        return _SIXTY_FOUR
+
+
+def _regions(head: bytes, layout: _Layout, order: str, modules: Mapping[str, Mapping[str, Any]]) -> list[_Region]:
+    """In the order of the table. A module's number differs between formats, the order of modules does not."""
+    names = struct.unpack_from(f"{order}QQ", head, layout.names_at)
+    table = [struct.unpack_from(f"{order}QQ", head, layout.table_at + _PAIR * i) for i in range(layout.modules)]
+    known = sorted(modules.items(), key=lambda one: int(one[1].get("idx", 0)))
+    found = [_Region("names of files", *names)] if names[1] else []
+    for begin, length in table:
+        if length:
+            is_known = bool(known) and int(known[0][1].get("len", 0)) & _C_INT == length & _C_INT
+            found.append(_Region(known.pop(0)[0] if is_known else "a module that is not known", begin, length))
+    first = min((region.begin for region in found), default=0)
+    return [*([_Region("job", layout.bytes, first - layout.bytes)] if first > layout.bytes else []), *found]
+
+
+def _placement(regions: list[_Region], at: int, size_bytes: int) -> list[str]:
+    """Regions that lie behind the end of the file, and bytes that no region has."""
+    cut = [region for region in regions if region.end > size_bytes]
+    if cut:
+        end, names = max(region.end for region in cut), ", ".join(region.name for region in cut)
+        return [f"the log is cut off: it has {size_bytes:,} of {end:,} bytes; not whole: {names}"]
+    for region in sorted(regions, key=lambda one: one.begin):
+        if region.begin != at:
+            return [f"the log's header is damaged: no region begins at byte {at:,}"]
+        at = region.end
+    return [f"the log's header is damaged: no region has the last {size_bytes - at:,} bytes"] if at < size_bytes else []
+
+
+def _trouble(file: IO[bytes], region: _Region, compression: int, most: int) -> tuple[str, int]:
+    """Why a region is not whole, "" where it is; and the bytes that were expanded for that."""
+    makes: dict[int, Callable[[], Any]] = {_ZLIB: zlib.decompressobj, _BZIP2: bz2.BZ2Decompressor}
+    if compression not in makes:
+        return "", 0
+    expanded = 0
+    stream: Any = None
+    try:
+        for piece in _pieces(file, region):
+            data = piece
+            while data or (stream is not None and not stream.eof and _holds_more(stream)):
+                stream = makes[compression]() if stream is None else stream
+                expanded += len(stream.decompress(data, _PIECE))
+                if expanded > most:
+                    return f"not checked, as the log holds more than {size(MOST_EXPANDED)}", expanded
+                data = stream.unused_data if stream.eof else getattr(stream, "unconsumed_tail", b"")
+                stream = None if stream.eof else stream
+    except (OSError, ValueError, zlib.error) as error:
+        return f"its bytes are damaged ({error}), and what was read of it may be wrong", expanded
+    return ("its bytes end too early, and its last records are missing" if stream is not None else ""), expanded
+
+
+def _holds_more(stream: Any) -> bool:
+    """Of bzip2, whose decompressor keeps what it has not expanded yet; zlib's gives it back."""
+    return not getattr(stream, "needs_input", True)
+
+
+def _pieces(file: IO[bytes], region: _Region) -> Iterator[bytes]:
+    file.seek(region.begin)
+    left = region.length
+    while left and (piece := file.read(min(left, _PIECE))):
+        left -= len(piece)
+        yield piece

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -441,14 +442,25 @@ def test_a_full_file_system_is_called_so(tmp_path: Path) -> None:
         node_file.create(str(tmp_path / "nowhere" / "node-0.iowt"), "host", 0)
 
 
-def test_an_interrupt_while_it_writes_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_it_writes_leaves_nothing(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: object) -> None:
         (tmp_path / "out" / "node-0.iowt").touch()
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.setattr(dxt, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        import_log(SAMPLES / "sample-dxt-simple.darshan", tmp_path / "out")
+    monkeypatch.setattr(
+        "sys.argv", ["ioweir", "import", str(SAMPLES / "sample-dxt-simple.darshan"), "-o", str(tmp_path / "out")]
+    )
+    before = signal.signal(number, lambda *_: None)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+    finally:
+        signal.signal(number, before)
+    assert ended.value.code == 128 + number
     assert not (tmp_path / "out").exists()
 
 

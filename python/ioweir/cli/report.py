@@ -145,6 +145,8 @@ def import_log(
 ) -> None:
     """Make a directory that report, findings and compare read of another tool's log."""
     from ioweir.imports import run  # noqa: PLC0415
+    from ioweir.launch import forwarding  # noqa: PLC0415
 
-    made = run.import_log(log, output)
+    with forwarding.ending_in_order():
+        made = run.import_log(log, output)
     print_result(as_json, made, lambda: run.to_text(made))

@@ -43,7 +43,7 @@ EXIT_CODES: Final[tuple[tuple[str, str], ...]] = (
     ("125", "run: ioweir failed before the program was started"),
     ("126", "run, lab run, doctor: the command was found but cannot be executed"),
     ("127", "run, lab run, doctor: the command was not found"),
-    ("128+N", "run: the program was ended by signal N"),
+    ("128+N", "run: the program was ended by signal N; others: a signal ended ioweir"),
     ("other", "run: the program's (or its launcher's) own exit code"),
 )
 

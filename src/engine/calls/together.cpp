@@ -73,7 +73,7 @@ void agree(Team& team, OwnRequest& mine, const planner::Strategy& asked) {
 }
 
 /// For the call whose ranks have said what they want.
-planner::Strategy choose(const planner::Strategy& asked, const Team& team, bool writes) {
+planner::Strategy choose_way(const planner::Strategy& asked, const Team& team, bool writes) {
     if (asked.writers.kind != planner::WritersKind::automatic) return asked;
     return planner::chosen_for(asked, team.agreement->request(writes), team.group->topology());
 }
@@ -132,7 +132,7 @@ void write_in_parts(Team& team, planner::Strategy strategy, IoRequest io, Togeth
         subgroup.all_writers = compiled->writers();
         if (!io.goes_on) break;
         const Parts::Next next = parts.go_on();
-        strategy = choose(next.strategy, team, true);
+        strategy = choose_way(next.strategy, team, true);
         if (next.elsewhere) team.exchange->leave_in_flight();
     }
     if (io.memory != nullptr && result.outcome.error == 0) result.outcome.bytes = io.memory->bytes;
@@ -179,7 +179,7 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
     Team& first = alone ? *subgroup.part : team;
     agree(first, own, asked);
     if (alone) --subgroup.calls_left;
-    const planner::Strategy strategy = choose(asked, first, writes);
+    const planner::Strategy strategy = choose_way(asked, first, writes);
     if (strategy.writers.kind == planner::WritersKind::everyone) {
         result.each_alone = true;
         // Parts of the team choose for themselves.

@@ -138,7 +138,7 @@ std::string open_descriptor(Engine& engine, Handle& handle) {
 }
 
 /// What a rank says of its own open.
-struct Said {
+struct OpenSaid {
     bool wants = false;
     std::int64_t rule = -1;  ///< see Engine::rule_digests
     int access_mode = 0;
@@ -174,7 +174,7 @@ struct Agreement {
 
 /// Do all ranks want the engine, by the same rule, for the same file, and in the same way? Every rank that has a plan gets here on
 /// every open, whatever it thinks, so that none waits for another.
-Agreement agree(MPI_Comm comm, const Handle& handle, const Said& said, const SeriesWords& series) {
+Agreement agree(MPI_Comm comm, const Handle& handle, const OpenSaid& said, const SeriesWords& series) {
     const auto inode = static_cast<std::int64_t>(handle.descriptor.identity.inode);
     const std::string text = planner::to_text(handle.strategy) + (handle.effects.reads_together ? "" : ", reads alone");
     const auto way = static_cast<std::int64_t>(checksum(text.data(), text.size()));
@@ -359,7 +359,7 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const std::int64_t rule_line = candidate.rule == nullptr ? -1 : candidate.rule - engine.plan.files.data();
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
     const std::int64_t rule = rule_line < 0 ? -1 : engine.rule_digests[static_cast<std::size_t>(rule_line)];
-    const Said said{.wants = wants,
+    const OpenSaid said{.wants = wants,
                     .rule = rule,
                     .access_mode = amode,
                     .opened = result == MPI_SUCCESS,

@@ -62,11 +62,11 @@ std::vector<int> level_over_nodes(MPI_Comm comm, int size) {
     std::iota(order.begin(), order.end(), 0);
     if (size == 1) return order;
     const std::vector<int> leaders = mpi::node_leaders(comm);
-    struct Place {
+    struct NodePlace {
         int on_node = 0, leader = 0;
-        auto operator<=>(const Place&) const = default;
+        auto operator<=>(const NodePlace&) const = default;
     };
-    std::vector<Place> places;
+    std::vector<NodePlace> places;
     std::map<int, int> met;  // ranks of each node
     for (const int leader : leaders) places.push_back({met[leader]++, leader});
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {

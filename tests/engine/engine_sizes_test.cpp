@@ -31,10 +31,10 @@ mpi::FileCalls real;
 
 /// As Open MPI's: each rank sets the length by itself, and the last rank late.
 int late_preallocate(MPI_File file, MPI_Offset bytes) {
-    const int result = real.File_preallocate(file, bytes);
     const std::string path = world->path("size.engine");
     struct stat info{};
     EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    const int result = real.File_preallocate(file, bytes);
     if (world->rank == world->ranks - 1) ::usleep(200'000);
     EXPECT_EQ(::truncate(path.c_str(), std::max<off_t>(bytes, info.st_size)), 0);
     return result;

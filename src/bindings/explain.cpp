@@ -15,6 +15,7 @@
 
 #include "bindings/kernel_of.hpp"
 #include "bindings/planner.hpp"
+#include "bindings/signals.hpp"
 #include "bindings/text.hpp"
 #include "kernels/kernel.hpp"
 #include "layout/core/access_pattern.hpp"
@@ -29,6 +30,48 @@ namespace {
 using namespace ioweir;
 using layout::AccessPattern;
 using layout::Extent;
+
+/// Another pattern; Ctrl-C raises in whoever goes through it.
+class InterruptiblePattern final : public AccessPattern {
+public:
+    explicit InterruptiblePattern(const AccessPattern& whole) : whole_(whole) {}
+
+    [[nodiscard]] int ranks() const override { return whole_.ranks(); }
+    [[nodiscard]] std::int64_t rank_bytes(int rank) const override {
+        pass();
+        return whole_.rank_bytes(rank);
+    }
+    [[nodiscard]] Extent rank_bounds(int rank) const override {
+        pass();
+        return whole_.rank_bounds(rank);
+    }
+    void visit(int rank, Extent window, layout::ExtentVisitor visitor) const override {
+        pass();
+        whole_.visit(rank, window, [&](Extent extent) {
+            pass();
+            visitor(extent);
+        });
+    }
+    [[nodiscard]] Extent bounds() const override { return whole_.bounds(); }
+    [[nodiscard]] layout::ExtentList covered() const override { return whole_.covered(); }
+    void visit_ranks(Extent window, layout::RankVisitor visitor) const override {
+        pass();
+        whole_.visit_ranks(window, visitor);
+    }
+
+private:
+    static constexpr int pieces = 256;
+
+    void pass() const {
+        if (--left_ > 0) return;
+        left_ = pieces;
+        if (signals_.raised()) throw nb::python_error();
+    }
+
+    const AccessPattern& whole_;
+    mutable Signals signals_;
+    mutable int left_ = pieces;
+};
 
 /// Operations that a step lists; the others are counted.
 constexpr std::int64_t operations_listed = 64;
@@ -90,8 +133,9 @@ struct Machine {
     int processors = 0;  ///< of a node; 0: as many as it has ranks
 };
 
-nb::dict explain(const std::string& text, const std::string& name, std::size_t rule, const AccessPattern& pattern,
+nb::dict explain(const std::string& text, const std::string& name, std::size_t rule, const AccessPattern& whole,
                  const Machine& machine, bool writes, bool everything) {
+    const InterruptiblePattern pattern(whole);
     const policy::PlanFile file = value_of(policy::parse_plan_file(text, name));
     layout::StripeLayout stripes = layout::StripeLayout::unstriped();
     if (machine.stripe_bytes > 0) {

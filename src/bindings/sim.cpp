@@ -16,6 +16,7 @@
 
 #include "bindings/kernel_of.hpp"
 #include "bindings/planner.hpp"
+#include "bindings/signals.hpp"
 #include "bindings/text.hpp"
 #include "kernels/kernel.hpp"
 #include "layout/core/access_pattern.hpp"
@@ -29,8 +30,8 @@ namespace {
 
 using namespace ioweir;
 
-/// A figure of a machine file that is not a number of its kind is the caller's fault, who has checked them.
 void set_figure(const sim::MachineFigure& figure, double value) {
+    if (const auto error = sim::check_value(figure, value)) throw nb::value_error(error->message().c_str());
     std::visit([&](auto* place) { *place = static_cast<std::remove_pointer_t<decltype(place)>>(value); }, figure.value);
 }
 
@@ -60,6 +61,11 @@ nb::list machine_figures() {
         row["whole"] =
             std::holds_alternative<int*>(figure.value) || std::holds_alternative<std::int64_t*>(figure.value);
         row["switch"] = std::holds_alternative<bool*>(figure.value);
+        const sim::FigureRange range = sim::range_of(figure);
+        row["may_be_zero"] = figure.may_be_zero;
+        row["least"] = range.least;
+        row["most"] = range.most;
+        row["range"] = sim::range_text(figure);
         rows.append(row);
     }
     return rows;
@@ -101,14 +107,17 @@ nb::dict phase_of(const sim::PhaseResult& phase) {
     return row;
 }
 
-nb::dict run(const sim::Machine& machine, const sim::Workload& workload, const planner::Strategy& strategy,
-             std::uint64_t seed, sim::Recorder* recorder) {
+nb::dict run(const sim::Machine& machine, sim::Workload workload, const planner::Strategy& strategy, std::uint64_t seed,
+             sim::Recorder* recorder) {
+    Signals signals;
+    workload.stopped = [&] { return signals.raised(); };
     std::optional<Result<sim::SimulationResult>> done;
     {
         const nb::gil_scoped_release others_may_run;
         if (recorder != nullptr) recorder->go_on();
         done = sim::simulate(machine, workload, strategy, seed, recorder);
     }
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
     const sim::SimulationResult result = value_of(std::move(*done));
     nb::dict row;
     row["strategy"] = to_text(result.strategy);
@@ -139,7 +148,7 @@ nb::dict simulate_kernel(const std::map<std::string, double>& figures, const std
     workload.writes = writes;
     workload.reads = reads;
     workload.in_step = in_step;
-    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed, recorder);
+    return run(machine_of(figures, slowdown), std::move(workload), strategy_of(plan, plan_name, rule), seed, recorder);
 }
 
 /// Of each call and rank: (offset, length).
@@ -168,7 +177,7 @@ nb::dict simulate_extents(const std::map<std::string, double>& figures, const st
     workload.writes = writes;
     workload.reads = !writes;
     workload.in_step = in_step;
-    return run(machine_of(figures, slowdown), workload, strategy_of(plan, plan_name, rule), seed, recorder);
+    return run(machine_of(figures, slowdown), std::move(workload), strategy_of(plan, plan_name, rule), seed, recorder);
 }
 
 }  // namespace
@@ -204,7 +213,10 @@ void bind_sim(nb::module_& m) {
         });
     m.def("machine_figures", &machine_figures,
           "What a simulated machine is described by: rows of name, meaning, default, whole (a whole number), switch "
-          "(0 or 1).");
+          "(0 or 1), may_be_zero, least and most (besides 0), range (these, as text).");
+    m.attr("most_ranks") = sim::most_ranks;
+    m.attr("most_targets") = sim::most_targets;
+    m.attr("most_seconds") = sim::most_seconds;
     m.def(
         "check_machine",
         [](const std::map<std::string, double>& figures, const std::vector<double>& slowdown) {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/stop_sign.hpp"
+
 namespace ioweir::sim {
 
 /// Simulated seconds since the start.
@@ -34,6 +36,9 @@ struct Callback {
 
 class Events {
 public:
+    /// `stop`: none, or it lives as long.
+    explicit Events(StopSign* stop = nullptr) : stop_(stop) {}
+
     [[nodiscard]] Seconds now() const { return now_; }
     [[nodiscard]] std::uint64_t happened() const { return happened_; }
 
@@ -45,9 +50,14 @@ public:
     }
     void after(Seconds delay, Callback callback) { at(now_ + delay, callback); }
 
-    /// Lets events happen until `done` or none is left; false: none was left.
+    /// Before a piece of work that is no event. Throws Stopped.
+    void pass() {
+        if (stop_ != nullptr) stop_->pass();
+    }
+    /// Lets events happen until `done` or none is left; false: none was left. Throws Stopped.
     bool run_until(const bool& done) {
         while (!done && !heap_.empty()) {
+            pass();
             const Event first = heap_.front();
             take_first();
             now_ = first.time;
@@ -95,6 +105,7 @@ private:
         heap_[at] = last;
     }
 
+    StopSign* stop_;
     std::vector<Event> heap_;
     Seconds now_ = 0;
     std::uint64_t next_ = 0;

@@ -1,15 +1,17 @@
 #include "sim/machine.hpp"
 
 #include <cmath>
+#include <iomanip>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace ioweir::sim {
 namespace {
 
 std::string figure_text(double value) {
     std::ostringstream text;
-    text << value;
+    text << std::setprecision(15) << value;
     return text.str();
 }
 
@@ -27,7 +29,56 @@ std::optional<Error> check_figure(const char* name, double value, bool may_be_ze
                       may_be_zero ? "give 0 or more" : "give more than 0");
 }
 
+constexpr double most_bytes = 1e18;
+constexpr double most_rate = 1e15;
+constexpr double most_count = 1e6;
+/// A factor is not below its inverse.
+constexpr double most_factor = 1000;
+/// Of bursts: shorter ones do not differ from a target that is always as slow as on average.
+constexpr double least_burst_s = 1e-6;
+
+/// Whose most is not that of all with their unit.
+struct Bound {
+    std::string_view name;
+    FigureRange range;
+};
+constexpr Bound bounds[] = {
+    {"targets.count", {1, most_targets}},
+    {"metadata.servers", {1, 10'000}},
+    {"bursts.between_s", {least_burst_s, most_seconds}},
+    {"bursts.length_s", {least_burst_s, most_seconds}},
+    {"bursts.share", {0, 1}},
+    {"processor.together", {1 / most_factor, 1}},
+    {"processor.spins", {0, 1}},
+};
+
 }  // namespace
+
+FigureRange range_of(const MachineFigure& figure) {
+    const std::string_view name = figure.name;
+    for (const Bound& bound : bounds)
+        if (bound.name == name) return bound.range;
+    const double least = figure.may_be_zero ? 0 : 1;
+    if (std::holds_alternative<bool*>(figure.value)) return {0, 1};
+    if (std::holds_alternative<int*>(figure.value)) return {least, most_count};
+    if (name.ends_with("_bytes_per_s")) return {1, most_rate};
+    if (name.ends_with("_bytes")) return {least, most_bytes};
+    if (name.ends_with("_s")) return {0, most_seconds};
+    return {figure.may_be_zero ? 0 : 1 / most_factor, most_factor};
+}
+
+std::string range_text(const MachineFigure& figure) {
+    const auto [least, most] = range_of(figure);
+    const std::string range = figure_text(least) + " to " + figure_text(most);
+    return figure.may_be_zero && least > 0 ? "0, or " + range : range;
+}
+
+std::optional<Error> check_value(const MachineFigure& figure, double value) {
+    const auto [least, most] = range_of(figure);
+    // Not a number is in no range.
+    if ((value >= least && value <= most) || (figure.may_be_zero && value == 0)) return std::nullopt;
+    return impossible(std::string(figure.name) + " = " + figure_text(value), "give " + range_text(figure));
+}
 
 std::vector<MachineFigure> figures_of(Machine& m) {
     return {

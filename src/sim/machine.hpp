@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -115,6 +116,11 @@ struct FileFigures {
     bool scattered = false;
 };
 
+/// Ten years of 365.25 days: no time of a machine or a program is longer.
+inline constexpr double most_seconds = 315'576'000;
+/// Each has its own queue, and a row in results.
+inline constexpr int most_targets = 100'000;
+
 struct Machine {
     NodeFigures node;
     ProcessorFigures processor;
@@ -137,6 +143,17 @@ struct MachineFigure {
     bool may_be_zero;
     const char* meaning;
 };
+
+/// What a figure of a machine file may be besides 0: the sums of a simulation stay far from where numbers end, its memory within bounds.
+struct FigureRange {
+    double least = 0, most = 0;
+};
+[[nodiscard]] FigureRange range_of(const MachineFigure& figure);
+/// "1 to 100000", "0, or 1 to 1e+15": for messages.
+[[nodiscard]] std::string range_text(const MachineFigure& figure);
+/// What is wrong with a value, before it takes the figure's type; nothing where it may be.
+[[nodiscard]] std::optional<Error> check_value(const MachineFigure& figure, double value);
+
 /// All but slowdowns of single targets; they lead into `machine`.
 [[nodiscard]] std::vector<MachineFigure> figures_of(Machine& machine);
 

@@ -82,6 +82,7 @@ private:
 
     /// One request: there, its turn, its time, and back.
     void ask(What then, std::uint32_t which, Seconds mean, bool in_directory) {
+        events_.pass();
         const Seconds duration = mean * stream_.lognormal(figures_.jitter);
         const Seconds comes = events_.now() + latency_;
         Line& server = in_directory

@@ -1,7 +1,6 @@
 #include "sim/simulation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -92,7 +91,8 @@ class Simulation final : public Actor {
 public:
     Simulation(const Machine& machine, const Workload& workload, const Strategy& strategy, std::uint64_t seed,
                Observer* observer)
-        : machine_(machine),
+        : stop_(workload.stopped),
+          machine_(machine),
           workload_(workload),
           strategy_(strategy),
           nodes_(workload.topology ? workload.topology->nodes() : (workload.ranks - 1) / machine.node.ranks + 1),
@@ -101,6 +101,7 @@ public:
           files_(machine, strategy),
           seed_(seed),
           skew_(seed, Part::rank_skew, 0),
+          events_(&stop_),
           fabric_(events_, machine, nodes_),
           targets_(events_, machine, seed),
           locks_(events_, machine),
@@ -175,6 +176,7 @@ private:
         if (strategy_.mapping.kind == MappingKind::grouped) made = strategy_.mapping.count;
         if (strategy_.mapping.kind == MappingKind::subfiles) made = std::max<std::int64_t>(1, strategy_.mapping.count);
         if (strategy_.mapping.kind == MappingKind::log) made = workload_.ranks;
+        made = std::min<std::int64_t>(made, workload_.ranks);
         const Seconds began = events_.now();
         Metadata metadata(events_, machine_, seed_);
         happened_ = false;
@@ -202,9 +204,10 @@ private:
     };
 
     std::optional<Error> call(std::int64_t number, bool writes, bool behind, PhaseResult& result) {
+        events_.pass();
         auto under_way = std::make_unique<UnderWay>(*this);
         under_way->pattern = workload_.pattern(number);
-        under_way->indexed = std::make_unique<IndexedPattern>(*under_way->pattern);
+        under_way->indexed = std::make_unique<IndexedPattern>(*under_way->pattern, &stop_);
         const IndexedPattern& pattern = *under_way->indexed;
         const std::vector<planner::RankSummary> said = planner::summaries_of(pattern);
         const auto request = planner::RequestSummary::of(said, writes);
@@ -316,6 +319,7 @@ private:
         events_.run_until(happened_);
     }
 
+    StopSign stop_;
     Machine machine_;
     const Workload& workload_;
     Strategy strategy_;
@@ -347,19 +351,29 @@ Result<SimulationResult> simulate(const Machine& machine, const Workload& worklo
         return Error{"nothing to simulate",
                      std::to_string(workload.ranks) + " ranks, " + std::to_string(workload.calls) + " calls",
                      "give at least one rank and one call"};
+    if (workload.ranks > most_ranks)
+        return Error{"more ranks than are simulated", std::to_string(workload.ranks),
+                     "give 1 to " + std::to_string(most_ranks)};
+    if (!(workload.compute_s >= 0 && workload.compute_s <= most_seconds))
+        return Error{"a time of computing that cannot be", std::to_string(workload.compute_s) + " s",
+                     "give 0 to " + std::to_string(static_cast<std::int64_t>(most_seconds)) + " s (10 years)"};
     const bool may_be = std::all_of(workload.computing.begin(), workload.computing.end(),
-                                    [](double spent) { return spent >= 0 && std::isfinite(spent); });
+                                    [](double spent) { return spent >= 0 && spent <= most_seconds; });
     if (!workload.computing.empty() && (!may_be || std::ssize(workload.computing) != workload.calls))
         return Error{
             "times of computing that cannot be",
             std::to_string(workload.computing.size()) + " of them, " + std::to_string(workload.calls) + " calls",
-            "give none, or one behind each call, 0 or more"};
+            "give none, or one behind each call, 0 to 10 years"};
     if (strategy.mapping.kind == MappingKind::grouped && strategy.mapping.count > workload.ranks)
         return Error{"more files than ranks",
                      to_text(strategy.mapping) + " with " + std::to_string(workload.ranks) + " ranks",
                      "give at most one file a rank"};
     if (auto error = planner::why_not_executable(strategy)) return *error;
-    return Simulation(machine, workload, strategy, seed, observer).run();
+    try {
+        return Simulation(machine, workload, strategy, seed, observer).run();
+    } catch (const Stopped&) {
+        return Error{"the simulation was stopped", "", ""};
+    }
 }
 
 }  // namespace ioweir::sim

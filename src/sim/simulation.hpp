@@ -20,6 +20,9 @@
 
 namespace ioweir::sim {
 
+/// Eight times as many as were ever simulated (bench/bench_sim.py).
+inline constexpr int most_ranks = 1 << 20;
+
 struct Workload {
     int ranks = 1;
     std::int64_t calls = 1;
@@ -31,6 +34,7 @@ struct Workload {
     bool writes = true, reads = true;
     bool in_step = false;  ///< an MPI library carries out the calls, round by round (CollectiveCall)
     std::optional<planner::Topology> topology;  ///< else ranks fill the machine's nodes
+    std::function<bool()> stopped;              ///< is it to end now? Asked now and then
 };
 
 /// One direction. Seconds are simulated.
@@ -54,7 +58,8 @@ struct SimulationResult {
     std::uint64_t events = 0;
 };
 
-/// What cannot be simulated is an error before anything is: the machine, the strategy, more files than ranks.
+/// What cannot be simulated is an error before anything is: the machine, the strategy, more files than ranks. One that was stopped is an
+/// error, too.
 [[nodiscard]] Result<SimulationResult> simulate(const Machine& machine, const Workload& workload,
                                                 const planner::Strategy& strategy, std::uint64_t seed,
                                                 Observer* observer = nullptr);

@@ -491,6 +491,28 @@ TEST(Simulation, SeedsDiffer) {
               must_simulate(machine, blocks(2, 100 * mib), {}, 2).write.seconds);
 }
 
+TEST(Simulation, EndsWhereSomebodyWantsItTo) {
+    Workload workload = blocks(4, mib, 1'000'000'000);
+    int asked = 0;
+    workload.stopped = [&] { return ++asked == 3; };
+    const auto result = simulate(bare_machine(2), workload, {}, 1);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().what, "the simulation was stopped");
+    EXPECT_EQ(asked, 3);
+}
+
+TEST(Simulation, FiguresOfFilesHaveBounds) {
+    Machine machine;
+    for (const MachineFigure& figure : figures_of(machine)) {
+        const FigureRange range = range_of(figure);
+        EXPECT_FALSE(check_value(figure, range.least)) << figure.name;
+        EXPECT_FALSE(check_value(figure, range.most)) << figure.name;
+        for (const double value : {-1.0, 2 * range.most + 1, 1e300, std::nan("")})
+            EXPECT_TRUE(check_value(figure, value)) << figure.name;
+        EXPECT_EQ(check_value(figure, 0).has_value(), !figure.may_be_zero && range.least > 0) << figure.name;
+    }
+}
+
 TEST(Simulation, RefusesWhatCannotBe) {
     const auto why = [](const Machine& machine, const Workload& workload, const Strategy& strategy) {
         const auto result = simulate(machine, workload, strategy, 1);
@@ -508,6 +530,11 @@ TEST(Simulation, RefusesWhatCannotBe) {
     grouped.mapping = {MappingKind::grouped, 3};
     EXPECT_EQ(why(bare_machine(1), blocks(2, 1), grouped),
               "more files than ranks: grouped:3 with 2 ranks; give at most one file a rank");
+    EXPECT_EQ(why(bare_machine(1), blocks(2'000'000, 1), {}),
+              "more ranks than are simulated: 2000000; give 1 to 1048576");
+    Workload slow = blocks(1, 1);
+    slow.compute_s = 1e30;
+    EXPECT_NE(why(bare_machine(1), slow, {}).find("a time of computing that cannot be"), std::string::npos);
 }
 
 }  // namespace

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import simpy_oracle as oracle
 from forked import completed
+from ioweir.base import toml_text
 from ioweir.base.compiled import compiled
-from ioweir.errors import IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.predict import calibrate, simulate
 from ioweir.predict import machine as machines
-from ioweir.predict import simulate
 from tracing import run
 
 if TYPE_CHECKING:
@@ -173,8 +177,20 @@ def test_each_figure_of_a_machine_has_a_source(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[targets]\ncount = 0\n", "targets.count = 0; give more than 0"),
-        ("[targets]\nwrite_bytes_per_s = -1.0\n", "targets.write_bytes_per_s = -1; give more than 0"),
+        ("[targets]\ncount = 0\n", "targets.count = 0; give 1 to 100000 (storage targets)"),
+        ("[targets]\nwrite_bytes_per_s = -1.0\n", "targets.write_bytes_per_s = -1.0; give 1 to 1e+15"),
+        ("[targets]\ncount = 100000000000\n", "targets.count = 100000000000; give 1 to 100000"),
+        ("[targets]\ncount = 4294967297\n", "targets.count = 4294967297; give 1 to 100000"),
+        ("[targets]\nreorder_window = 1e18\n", "targets.reorder_window = 1e+18; give 1 to 1000000"),
+        ("[node]\nranks = 4294967297\n", "node.ranks = 4294967297; give 1 to 1000000"),
+        ("[targets]\njitter = 1e300\n", "targets.jitter = 1e+300; give 0 to 1000"),
+        ("[targets]\nwrite_bytes_per_s = 1e-300\n", "targets.write_bytes_per_s = 1e-300; give 1 to 1e+15"),
+        ("[targets]\nserver_bytes_per_s = 0.5\n", "targets.server_bytes_per_s = 0.5; give 0, or 1 to 1e+15"),
+        ("skew_s = 1e300\n", "skew_s = 1e+300; give 0 to 315576000"),
+        ("[jobs]\nstreams = 100000000\n", "jobs.streams = 100000000; give 0 to 1000000"),
+        ("[bursts]\nbetween_s = 1e-12\n", "bursts.between_s = 1e-12; give 0, or 1e-06 to 315576000"),
+        ("[open]\n'targets.server_bytes_per_s' = [0, 5]\n", "write a range above 0"),
+        ("[slow_targets]\n0 = 1e300\n", "slow_targets.0 = 1e+300; write the number of a target"),
         ("[targets]\nconut = 3\n", "no figure 'targets.conut'; did you mean 'targets.count'?"),
         ("[targets]\ncount = 1.5\n", "targets.count = 1.5 is not a whole number; storage targets"),
         ("[targets]\njitter = nan\n", "targets.jitter = nan is not a number"),
@@ -194,6 +210,56 @@ def test_machine_files_that_cannot_be(text: str, said: str, tmp_path: Path) -> N
     with pytest.raises(IoweirError) as error:
         machines.read(str(tmp_path / "machine.toml"))
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("name", machines.names())
+def test_machines_of_the_package_are_within_bounds(name: str) -> None:
+    known = {figure.name: figure for figure in machines.figures()}
+    machine = machines.read(name)
+    for figure, ends in [*((key, (value,)) for key, value in machine.figures.items()), *machine.open.items()]:
+        assert all(known[figure].has(value) for value in ends), figure
+
+
+@pytest.mark.parametrize("figure", machines.figures(), ids=lambda figure: figure.name)
+def test_what_calibrate_writes_of_a_figure_can_be_read(figure: machines.Figure) -> None:
+    for value in (-1.0, 0.0, 1e-300, figure.least, figure.default, figure.most, 1e300):
+        text = calibrate._number(figure.name, value)
+        table, _, key = figure.name.rpartition(".")
+        assert figure.has(float(toml_text.loads(f"{key} = {text}")[key])), (table, text)
+
+
+def test_bursts_that_never_end_and_are_many_cost_little(tmp_path: Path) -> None:
+    seconds = {}
+    for name, bursts in {
+        "none": "",
+        "always": "[bursts]\nbetween_s = 1e-6\nlength_s = 1\nshare = 1\nslowdown = 1e3\n",
+        "half": "[bursts]\nbetween_s = 1e-6\nlength_s = 1e-6\nshare = 1\nslowdown = 1e3\n",
+    }.items():
+        (tmp_path / name).write_text(f"[targets]\ncount = 4\n{bursts}", encoding="utf-8")
+        began = time.process_time()
+        run = simulate.simulate(simulate.Options(str(tmp_path / name), "coll_perf", (), 4))
+        assert time.process_time() - began < 5
+        seconds[name] = run["write"]["seconds"]["median"]
+    # The network is as fast as before.
+    assert 700 * seconds["none"] < seconds["always"] < 1000 * seconds["none"]
+    # Half of the requests of each target, more or less.
+    assert 0.3 * seconds["always"] < seconds["half"] < 0.8 * seconds["always"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["coll_perf", "variables=1000000000", "--ranks", "4"], ["ior-segmented", "--ranks", "1000000"]],
+    ids=["calls", "ranks"],
+)
+def test_an_interrupt_ends_it(words: list[str]) -> None:
+    command = [*IOWEIR, "simulate", "--machine", "gigabit12", "--kernel", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        time.sleep(3)
+        assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert b"Traceback" not in said
 
 
 def test_a_slow_target_makes_it_slower(tmp_path: Path) -> None:
@@ -219,6 +285,11 @@ def test_a_slow_target_makes_it_slower(tmp_path: Path) -> None:
         (["--machine", "hopper"], "simulate needs one program"),
         (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--api", "telepathy"], "only mpiio is simulated"),
         (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--repeat", "0"], "--repeat 0: give 1 or more"),
+        (["--machine", "hopper", "--kernel", "flash", "--ranks", "2147483647"], "--ranks 2147483647: give at most"),
+        (
+            ["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--compute", "1e30s"],
+            "--compute 1e30s: give at most 315576000s, which is 10 years",
+        ),
     ],
 )
 def test_what_cannot_be_simulated(words: list[str], said: str) -> None:
@@ -226,6 +297,14 @@ def test_what_cannot_be_simulated(words: list[str], said: str) -> None:
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
+
+
+def test_a_plan_that_run_refuses(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[file]]\nmatch = "*"\nwriters = "everyone"\nthreshold = 0.5\n', encoding="utf-8")
+    with pytest.raises(IoweirError, match="a threshold without the contention-free order") as error:
+        simulate.simulate(simulate.Options("hopper", "ior-segmented", (), 4, plan=plan))
+    assert error.value.exit_code == EXIT_USAGE
 
 
 def test_more_files_than_ranks(tmp_path: Path) -> None:

@@ -65,6 +65,16 @@ def test_a_point_that_cannot_be_says_why() -> None:
     assert any("more files than ranks" in line for line in sweep_text.to_text(result))
 
 
+def test_a_sweep_of_which_nothing_can_be_fails(tmp_path: Path) -> None:
+    words = [*IOWEIR, "simulate", "--machine", "gigabit12", "--kernel", KERNEL[0], *KERNEL[1], "--ranks", "4"]
+    plot = tmp_path / "sweep.svg"
+    done = completed([*words, "--sweep", "files=98,99", "--plot", str(plot), "--json"])
+    assert done.returncode == 2
+    assert "none of its points can be simulated" in done.stderr
+    assert [point["point"]["files"] for point in json.loads(done.stdout)["points"]] == ["98", "99"]
+    assert not plot.exists()
+
+
 def test_text_json_and_picture(tmp_path: Path) -> None:
     words = [*IOWEIR, "simulate", "--machine", "gigabit12", "--kernel", KERNEL[0], *KERNEL[1], "--repeat", "2",
              "--sweep", "ranks=8,16", "--sweep", "strategy=everyone,cyclic"]  # fmt: skip
@@ -84,6 +94,8 @@ def test_text_json_and_picture(tmp_path: Path) -> None:
         ("nodes=3", "no axis 'nodes'; there are ranks, targets"),
         ("ranks=", "write ranks=VALUE,VALUE"),
         ("ranks=0", "give whole numbers from 1"),
+        ("targets=999999999", "--sweep targets=999999999: give whole numbers from 1 to 100000"),
+        ("ranks=999999999", "give whole numbers from 1 to 1048576"),
         ("buffer=7 M", "--sweep buffer=7 M"),
         ("strategy=magic", "--sweep strategy=magic: there are everyone"),
         ("ranks=" + ",".join(map(str, range(1, 500))), "499 points; at most 400"),

@@ -171,3 +171,16 @@ def test_what_is_refused(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "--trace-out writes one simulated run" in done.stderr
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_where_it_cannot_be_written_nothing_is_left(tmp_path: Path, *, is_there: bool) -> None:
+    folder = tmp_path / "t"
+    if is_there:
+        folder.mkdir()
+    words = ["simulate", "--machine", "sierra", "--kernel", "coll_perf", "--ranks", "4", "--trace-out", str(folder)]
+    done = completed(["sh", "-c", 'ulimit -f 16 && exec "$@"', "sh", *IOWEIR, *words])
+    assert done.returncode == 1
+    assert done.stderr == f"ioweir: cannot write the trace file: {folder}/node-0.iowt; File too large\n"
+    assert folder.exists() == is_there
+    assert not is_there or not list(folder.iterdir())

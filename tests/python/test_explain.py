@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -263,6 +266,11 @@ def test_one_rank_has_nobody_to_exchange_with(tmp_path: Path) -> None:
             ["--plan", "P", "--kernel", "lattice", "--ranks", "2", "--targets", "0"],
             "striping needs the size of a stripe",
         ),
+        (
+            ["--plan", "P", "--kernel", "lattice", "--ranks", "2", "--stripe", "1 MiB", "--targets", "2000000000"],
+            "--targets 2000000000: give at most 10000",
+        ),
+        (["--plan", "P", "--kernel", "lattice", "--ranks", "2147483647"], "--ranks 2147483647: give at most 1048576"),
         (["--plan", "P", "--kernel", "lattice", "--ranks", "2", "--picture", "a.png"], "pictures are SVG"),
         (["--plan", "Q", "--kernel", "lattice", "--ranks", "2"], "plan 'Q' cannot be read: No such file"),
         (["--plan", "P", "--trace", "nowhere"], "trace directory 'nowhere' does not exist"),
@@ -274,6 +282,36 @@ def test_mistakes_are_said_with_value_and_remedy(tmp_path: Path, words: list[str
     assert done.stderr.startswith("ioweir: ")
     assert message in done.stderr
     assert done.returncode == (1 if "nowhere" in words else 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('writers = "everyone"\nthreshold = 0.5\n', "a threshold without the contention-free order: threshold = 0.5"),
+        (
+            'writers = "aggregators:2"\ndomains = "cyclic"\nstripe = { size = "1 MiB", count = 2000000000 }\n',
+            "stripe = { count = 2000000000 } (plan.toml:1): at most 10000 targets can be explained",
+        ),
+    ],
+)
+def test_plans_that_cannot_be_explained(keys: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(f'[[file]]\nmatch = "*"\n{keys}', encoding="utf-8")
+    done = completed([*IOWEIR, "explain", "--plan", "plan.toml", "--kernel", "lattice", "--ranks", "2"], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_an_interrupt_ends_it(tmp_path: Path) -> None:
+    plan = 'match = "*"\nwriters = "aggregators:2"\ndomains = "cyclic"\nstripe = { size = "1 B", count = 2000 }\n'
+    (tmp_path / "plan.toml").write_text(f"[[file]]\n{plan}", encoding="utf-8")
+    command = [*IOWEIR, "explain", "--plan", "plan.toml", "--kernel", "coll_perf", "--ranks", "4"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as running:
+        time.sleep(3)
+        assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert b"Traceback" not in said
 
 
 def test_json_holds_what_the_text_says(tmp_path: Path) -> None:

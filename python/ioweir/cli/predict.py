@@ -185,9 +185,12 @@ def _sweep(options: Options, sweeps: list[str], plot: Path | None, *, as_json: b
 
     picture.check_name("--plot", plot)
     result = sweep.sweep(options, sweep.axes_of(sweeps))
-    if plot is not None:
+    failed = all("error" in point for point in result["points"])
+    if plot is not None and not failed:
         picture.save(plot, sweep_text.chart(result))
     print_result(as_json, result, lambda: sweep_text.to_text(result))
+    if failed:
+        raise IoweirError("--sweep: none of its points can be simulated; each says why", EXIT_USAGE)
 
 
 def calibrate(

@@ -6,19 +6,22 @@ The plan is the planner's (ioweir._core); this module chooses the rule, the stri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import picture
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan import schedule_picture
-from ioweir.plan.plan_check import read_plan, rule_for
+from ioweir.plan.plan_check import check_plan, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from ioweir.trace.pattern import FilePattern
+
+_MOST_TARGETS: Final = 10_000
+"""Of a file; Lustre has 2,000 at most. To find an order takes more than linear time."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,10 @@ def explain(options: Options) -> dict[str, Any]:
     if options.trace is not None and options.ranks is not None:
         raise IoweirError(f"--ranks {options.ranks}: the trace has its own; leave it out", EXIT_USAGE)
     picture.check_name("--picture", options.picture)
-    text = read_plan(options.plan)
+    most = compiled().most_ranks
+    if options.ranks is not None and options.ranks > most:
+        raise IoweirError(f"--ranks {options.ranks}: give at most {most}", EXIT_USAGE)
+    text = check_plan(options.plan, None)
     result = _of_kernel(text, options) if options.kernel is not None else _of_trace(text, options)
     if options.picture is not None:
         table = schedule_picture.cells(result["steps"])
@@ -100,6 +106,15 @@ def _rules(text: str, options: Options) -> list[dict[str, Any]]:
 def _striping(rule: dict[str, Any], options: Options) -> _Striping:
     """From the command line, else the plan's stripe; a file that is not striped lies on one target."""
     planned_bytes, planned_count = rule["stripe"]
+    most = _MOST_TARGETS
+    if options.targets is not None and options.targets > most:
+        raise IoweirError(f"--targets {options.targets}: give at most {most}", EXIT_USAGE)
+    if options.targets is None and planned_count > most:
+        raise IoweirError(
+            f"stripe = {{ count = {planned_count} }} ({options.plan}:{rule['line']}): at most {most} targets can be "
+            "explained; give fewer, or --targets N",
+            EXIT_USAGE,
+        )
     if options.stripe is not None or options.targets is not None:
         size = _size(options.stripe) if options.stripe is not None else planned_bytes
         targets = options.targets if options.targets is not None else planned_count

@@ -274,7 +274,10 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
     if opened:
         lines += ["", "[open]"]
         lines += [f'"{key}" = [{_number(key, low)}, {_number(key, high)}]' for key, (low, high) in opened.items()]
-    slow = {number: factor for number, factor in enumerate(found.slowdown) if factor != 1}
+    slow = {
+        number: min(max(factor, machine.LEAST_SLOWDOWN), machine.MOST_SLOWDOWN)
+        for number, factor in enumerate(found.slowdown) if factor != 1
+    }  # fmt: skip
     if slow:
         lines += ["", "[slow_targets]", *(f"{number} = {factor:.4g}" for number, factor in slow.items())]
     lines += ["", "[sources]"]
@@ -308,6 +311,7 @@ def _number(key: str, value: float) -> str:
     figure = next(one for one in machine.figures() if one.name == key)
     if figure.switch:
         return "true" if value else "false"
+    value = figure.nearest(value)
     return str(round(value)) if figure.whole else f"{value:.6g}" if value < 1e6 else f"{value:.1f}"
 
 

@@ -30,6 +30,8 @@ _UNEXPLAINED: Final = "unexplained"
 _TABLES: Final = ("sources", "open", "slow_targets")
 _MOST_BYTES: Final = 1 << 20
 MOST_UNEXPLAINED: Final = 1000.0
+LEAST_SLOWDOWN: Final = 0.001
+MOST_SLOWDOWN: Final = 1000.0
 _MOST_DIGITS: Final = 6
 """Of a target's number."""
 
@@ -43,6 +45,20 @@ class Figure:
     default: float
     whole: bool
     switch: bool
+    may_be_zero: bool
+    least: float
+    """Besides 0."""
+    most: float
+    range: str
+    """All of it, for messages."""
+
+    def has(self, value: float) -> bool:
+        """Whether a machine may have this value."""
+        return self.least <= value <= self.most or (self.may_be_zero and value == 0)
+
+    def nearest(self, value: float) -> float:
+        """The value itself, or the end of the range behind which it lies."""
+        return value if self.has(value) else min(max(value, self.least), self.most)
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,7 @@ class Machine:
         for name, (low, high) in self.open.items():
             share = shares[name]
             value = low * (high / low) ** share if low > 0 else low + (high - low) * share
+            value = min(max(value, low), high)
             figures[name] = round(value) if _figures()[name].whole else value
         return figures
 
@@ -161,9 +178,24 @@ def _number(key: str, value: Any, name: str) -> float:
         isinstance(value, bool) if figure.switch else isinstance(value, (int, float)) and not isinstance(value, bool)
     )
     wanted = "true or false" if figure.switch else "a whole number" if figure.whole else "a number"
-    if not number or not math.isfinite(value) or (figure.whole and value != int(value)):
-        raise IoweirError(f"machine file '{name}': {key} = {value!r} is not {wanted}; {figure.meaning}", EXIT_USAGE)
+    if not number or not _is_finite(value) or (figure.whole and value != int(value)):
+        raise IoweirError(
+            f"machine file '{name}': {key} = {_said(value)} is not {wanted}; {figure.meaning}", EXIT_USAGE
+        )
+    if not figure.has(value):
+        raise IoweirError(
+            f"machine file '{name}': {key} = {_said(value)}; give {figure.range} ({figure.meaning})", EXIT_USAGE
+        )
     return float(value)
+
+
+def _is_finite(value: float) -> bool:
+    """Whole numbers of TOML have as many digits as anybody likes."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _said(value: Any) -> str:
+    return f"{value!r:.60}"
 
 
 def _known(key: str, name: str) -> Figure:
@@ -182,6 +214,12 @@ def _ranges(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, tuple[fl
         low, high = (_number(key, end, name) for end in value)
         if low > high:
             raise IoweirError(f"machine file '{name}': open.{key} = {value!r}; write the lower one first", EXIT_USAGE)
+        if low == 0 < high and _figures()[key].least > 0:
+            raise IoweirError(
+                f"machine file '{name}': open.{key} = {value!r}; 0 says that there is no bound, or none of them: write "
+                "a range above 0",
+                EXIT_USAGE,
+            )
         yield key, (low, high)
 
 
@@ -190,13 +228,13 @@ def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:
         if (
             not key.isdecimal()
             or len(key) > _MOST_DIGITS
+            or isinstance(value, bool)
             or not isinstance(value, (int, float))
-            or not math.isfinite(value)
-            or value <= 0
+            or not LEAST_SLOWDOWN <= value <= MOST_SLOWDOWN
         ):
             raise IoweirError(
-                f"machine file '{name}': slow_targets.{key} = {value!r}; write the number of a target, from 0, and "
-                "how many times as long it takes",
+                f"machine file '{name}': slow_targets.{key:.60} = {_said(value)}; write the number of a target, from "
+                f"0, and how many times as long it takes, {LEAST_SLOWDOWN:g} to {MOST_SLOWDOWN:g}",
                 EXIT_USAGE,
             )
         yield int(key), float(value)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ioweir.base import toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
-from ioweir.plan.plan_check import read_plan, rule_for
+from ioweir.plan.plan_check import check_plan, rule_for
 from ioweir.predict import machine as machines
 from ioweir.predict import trace_out
 
@@ -190,9 +190,13 @@ def compute_seconds(text: str | None) -> float:
     if text is None:
         return 0.0
     try:
-        return units.duration(text)
+        seconds = units.duration(text)
     except ValueError as error:
         raise IoweirError(f"--compute: {error}", EXIT_USAGE) from error
+    most = compiled().most_seconds
+    if seconds > most:
+        raise IoweirError(f"--compute {text}: give at most {most:.0f}s, which is 10 years", EXIT_USAGE)
+    return seconds
 
 
 def called(call: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
@@ -231,6 +235,8 @@ def _check(options: Options) -> None:
         raise IoweirError(f"--file {options.file}: is a trace's; a kernel has one file", EXIT_USAGE)
     if options.ranks is not None and options.ranks < 1:
         raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
+    if options.ranks is not None and options.ranks > compiled().most_ranks:
+        raise IoweirError(f"--ranks {options.ranks}: give at most {compiled().most_ranks}", EXIT_USAGE)
     if options.repeat < 1:
         raise IoweirError(f"--repeat {options.repeat}: give 1 or more", EXIT_USAGE)
     if options.seed < 0:
@@ -253,7 +259,7 @@ def check_kernel(kernel: Kernel) -> None:
 def plan_of(options: Options, machine: Machine, program: Program) -> PlanRule:
     """The rule that is asked for; without, what the program does by itself."""
     if options.plan is not None:
-        text = read_plan(options.plan)
+        text = check_plan(options.plan, None)
         index = rule_for(options.plan, text, program.path, only_one_is_meant=options.trace is None)
         return PlanRule(text, str(options.plan), index, f"the plan {options.plan}")
     if program.alone:

@@ -79,8 +79,11 @@ def _check(name: str, value: str) -> None:
             compiled().parse_size(value)
         except ValueError as error:
             raise IoweirError(f"--sweep buffer={value}: {error}", EXIT_USAGE) from error
-    if name in ("ranks", "targets", "files") and not re.fullmatch("[1-9][0-9]{0,8}", value):
-        raise IoweirError(f"--sweep {name}={value}: give whole numbers from 1, of nine digits at most", EXIT_USAGE)
+    if name in ("ranks", "targets", "files"):
+        # A file is written by one rank or more.
+        most = compiled().most_targets if name == "targets" else compiled().most_ranks
+        if not re.fullmatch("[1-9][0-9]{0,8}", value) or int(value) > most:
+            raise IoweirError(f"--sweep {name}={value:.60}: give whole numbers from 1 to {most}", EXIT_USAGE)
 
 
 def sweep(options: Options, axes: Sequence[Axis]) -> dict[str, Any]:

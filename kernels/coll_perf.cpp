@@ -92,8 +92,9 @@ constexpr Parameter coll_perf_parameters[] = {
 
 }  // namespace
 
-const KernelEntry coll_perf_entry{{"coll_perf", "block-distributed 3-D arrays of 4-byte integers",
-                                   "ROMIO's coll_perf.c; parameters of Son et al. 2016, section 5", coll_perf_parameters},
-                                  make_coll_perf};
+const KernelEntry coll_perf_entry{
+    {"coll_perf", "block-distributed 3-D arrays of 4-byte integers",
+     "ROMIO's coll_perf.c; parameters of Son et al. 2016, section 5", coll_perf_parameters},
+    make_coll_perf};
 
 }  // namespace ioweir::kernels

@@ -80,7 +80,8 @@ KernelResult make_gcrm_hdf5(int ranks, const Values& values) {
     const auto steps = values.steps(ranks, at_edges ? steps_and_ranks_at_edges : steps_and_ranks_at_cells);
     if (!steps) return steps.error();
     const std::int64_t per_cell = at_edges ? edges_of_cell : 1;
-    const auto bytes = checked_file_bytes({ranks, cells.value(), layers, per_cell, gcrm_hdf5_value_bytes, steps.value()});
+    const auto bytes =
+        checked_file_bytes({ranks, cells.value(), layers, per_cell, gcrm_hdf5_value_bytes, steps.value()});
     if (!bytes) return bytes.error();
     return KernelResult(std::make_shared<const GcrmHdf5>(ranks, cells.value(), layers, per_cell, steps.value()));
 }

@@ -71,6 +71,7 @@ constexpr Parameter lattice_parameters[] = {
 }  // namespace
 
 const KernelEntry lattice_entry{
-    {"lattice", "blocks of a 4-D array of sites", "the 4-D block subarray of pmodels/mpich #7935", lattice_parameters}, make_lattice};
+    {"lattice", "blocks of a 4-D array of sites", "the 4-D block subarray of pmodels/mpich #7935", lattice_parameters},
+    make_lattice};
 
 }  // namespace ioweir::kernels

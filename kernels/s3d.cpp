@@ -103,8 +103,8 @@ constexpr Parameter s3d_parameters[] = {
 
 }  // namespace
 
-const KernelEntry s3d_entry{
-    {"s3d", "S3D's restart file: two 4-D and two 3-D arrays of doubles", "Son et al. 2016, section 5.3.2", s3d_parameters},
-    make_s3d};
+const KernelEntry s3d_entry{{"s3d", "S3D's restart file: two 4-D and two 3-D arrays of doubles",
+                             "Son et al. 2016, section 5.3.2", s3d_parameters},
+                            make_s3d};
 
 }  // namespace ioweir::kernels

@@ -50,7 +50,8 @@ public:
     }
 
     [[nodiscard]] ArrayFile arrays() const override {
-        ArrayFile file{{{"z", sizes_[0]}, {"y", sizes_[1]}, {"x", sizes_[2]}, {"component", vorpal_components}}, {}, true};
+        ArrayFile file{
+            {{"z", sizes_[0]}, {"y", sizes_[1]}, {"x", sizes_[2]}, {"component", vorpal_components}}, {}, true};
         for (std::int64_t step = 0; step < steps_; ++step)
             file.arrays.push_back({"Step#" + std::to_string(step) + "/field", ElementType::float64, {0, 1, 2, 3}});
         return file;
@@ -88,7 +89,8 @@ KernelResult make_vorpal(int ranks, const Values& values) {
     const auto steps = values.steps(ranks, ceil_divide(points_of_table, points.value()));
     if (!steps) return steps.error();
     // Blocks of one point more in each dimension are at most 27 / 8 times as large.
-    const auto bytes = checked_file_bytes({ranks, points.value(), 4, vorpal_components * vorpal_value_bytes, steps.value()});
+    const auto bytes =
+        checked_file_bytes({ranks, points.value(), 4, vorpal_components * vorpal_value_bytes, steps.value()});
     if (!bytes) return bytes.error();
     return KernelResult(std::make_shared<const Vorpal>(ranks, balanced_grid(ranks, 3), n, steps.value()));
 }

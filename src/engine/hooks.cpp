@@ -78,8 +78,8 @@ int carry_out(MPI_File fh, Buffer* buffer, Count count, MPI_Datatype datatype, M
         } else {
             const auto part = [&](auto member, const Call& of) {
                 return (current_engine->below.*member)(fh, static_cast<Place>(of.offset)...,
-                                                   static_cast<Buffer*>(of.buffer), static_cast<Count>(of.count),
-                                                   datatype, of.status);
+                                                       static_cast<Buffer*>(of.buffer), static_cast<Count>(of.count),
+                                                       datatype, of.status);
             };
             const auto all = [&](const Call& of) { return part(same, of); };
             const auto one = [&](const Call& of) { return part(alone, of); };
@@ -167,7 +167,8 @@ void shut_down() {
     if (current_engine == nullptr) return;
     for (const std::shared_ptr<Handle>& handle : current_engine->take_all()) {
         if (handle->engaged && current_engine->verify) {
-            note(*current_engine, format::NoteCode::message, handle->path, 0, "never closed, and therefore not verified");
+            note(*current_engine, format::NoteCode::message, handle->path, 0,
+                 "never closed, and therefore not verified");
         }
         if (current_engine->verify) say_unverified(*current_engine, *handle, false);
         drain_own(*handle);

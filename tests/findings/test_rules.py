@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from ioweir.base.compiled import compiled
@@ -273,14 +273,14 @@ def test_what_ioweir_reads_and_syncs_of_its_own_containers_is_not_the_programs(n
         for at in range(10):
             read = Call(rank, "MPI_File_read_at", at, at + 0.5, "/run/out", MIB)
             close = Call(rank, "MPI_File_close", at + 0.5, at + 1, "/run/out")
-            own = {"path": f"{container}/{name}", "origin": "engine"}
+            own: dict[str, Any] = {"path": f"{container}/{name}", "origin": "engine"}
             builder.add(read, read.inside("pread", at, at + 0.5, MIB, offset=0, **own))
             builder.add(close, close.inside("fsync", at + 0.5, at + 1, **own))
     assert not {"redundant-read", "same-read-by-all", "sync-cost"} & {each.code for each in found(builder).findings}
     builder, (first,) = ranks(1)
     for at in range(10):
         read = Call(first, "MPI_File_read_at", at, at + 1, "/run/out", MIB)
-        data = {"path": f"{container}/subfile.1", "origin": "engine"}
+        data: dict[str, Any] = {"path": f"{container}/subfile.1", "origin": "engine"}
         builder.add(read, read.inside("pread", at, at + 1, MIB, offset=0, **data))
     assert one(builder, "redundant-read").seconds == pytest.approx(9)
 

@@ -62,7 +62,8 @@ def _new(output: Path) -> Iterator[Folder]:
                     if fnmatch.fnmatchcase(name, NODE_FILES) or name in (SUMS_FILE, RUN_FILE):
                         folder.remove(name, missing_ok=True)
                 if not is_there:
-                    output.rmdir()
+                    with Folder.open(output.parent) as around:
+                        around.remove_empty(output.name)
             if isinstance(error, OSError) and error.strerror and not error.filename:
                 raise OSError(error.errno, error.strerror, str(output)) from error
             raise

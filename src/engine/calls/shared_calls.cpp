@@ -290,10 +290,14 @@ int hook_get_position_shared(MPI_File fh, MPI_Offset* offset) {
 
 void hook_shared_calls(const FileCalls& below, FileCalls& hooks) {
     using F = FileCalls;
-    put_shared<&F::File_read_shared, &F::File_read_shared, &F::File_read_shared_c, &F::File_read_shared_c>(below, hooks);
-    put_shared<&F::File_write_shared, &F::File_write_shared, &F::File_write_shared_c, &F::File_write_shared_c>(below, hooks);
-    put_shared<&F::File_read_ordered, &F::File_read_shared, &F::File_read_ordered_c, &F::File_read_shared_c>(below, hooks);
-    put_shared<&F::File_write_ordered, &F::File_write_shared, &F::File_write_ordered_c, &F::File_write_shared_c>(below, hooks);
+    put_shared<&F::File_read_shared, &F::File_read_shared, &F::File_read_shared_c, &F::File_read_shared_c>(below,
+                                                                                                           hooks);
+    put_shared<&F::File_write_shared, &F::File_write_shared, &F::File_write_shared_c, &F::File_write_shared_c>(below,
+                                                                                                               hooks);
+    put_shared<&F::File_read_ordered, &F::File_read_shared, &F::File_read_ordered_c, &F::File_read_shared_c>(below,
+                                                                                                             hooks);
+    put_shared<&F::File_write_ordered, &F::File_write_shared, &F::File_write_ordered_c, &F::File_write_shared_c>(below,
+                                                                                                                 hooks);
     put_shared_nonblocking<&F::File_iread_shared, &F::File_iread_shared_c>(below, hooks);
     put_shared_nonblocking<&F::File_iwrite_shared, &F::File_iwrite_shared_c>(below, hooks);
     put_split<Kind::read_ordered, &F::File_read_ordered_begin, &F::File_read_shared, &F::File_read_ordered_begin_c,

@@ -360,14 +360,14 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     const bool stale = was_header_file && found.kind == Found::Kind::ordinary;
     const std::int64_t rule = rule_line < 0 ? -1 : engine.rule_digests[static_cast<std::size_t>(rule_line)];
     const OpenSaid said{.wants = wants,
-                    .rule = rule,
-                    .access_mode = amode,
-                    .opened = result == MPI_SUCCESS,
-                    .stale = stale,
-                    .is_header_file = is_header_file,
-                    .may_repeat = may_repeat,
-                    .takes_turns = may_take_turns(engine),
-                    .verifies = engine.verify};
+                        .rule = rule,
+                        .access_mode = amode,
+                        .opened = result == MPI_SUCCESS,
+                        .stale = stale,
+                        .is_header_file = is_header_file,
+                        .may_repeat = may_repeat,
+                        .takes_turns = may_take_turns(engine),
+                        .verifies = engine.verify};
     const Agreement agreement = agree(comm, *handle, said, words_of(engine, candidate.series.get()));
     if (agreement.again && agreement.may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)

@@ -90,7 +90,8 @@ bool is_only_thread(void* thread) {
 }  // namespace
 
 void look_for_python(FindFunction find) {
-    if (find == nullptr || python_known.load(std::memory_order_acquire) || looking.test_and_set(std::memory_order_acquire))
+    if (find == nullptr || python_known.load(std::memory_order_acquire) ||
+        looking.test_and_set(std::memory_order_acquire))
         return;
     Interpreter& p = python;
     const bool all =

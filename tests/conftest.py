@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import zlib
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Say what marks there are."""
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
+    # A shell without job control starts what runs in the background with these ignored, and programs inherit that.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

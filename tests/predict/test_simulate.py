@@ -254,10 +254,13 @@ def test_bursts_that_never_end_and_are_many_cost_little(tmp_path: Path) -> None:
 def test_an_interrupt_ends_it(words: list[str]) -> None:
     command = [*IOWEIR, "simulate", "--machine", "gigabit12", "--kernel", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        time.sleep(3)
-        assert running.poll() is None
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=10)
+        try:
+            time.sleep(3)
+            assert running.poll() is None
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate(timeout=30)
+        finally:
+            running.kill()
     assert running.returncode == 130
     assert b"Traceback" not in said
 

@@ -306,10 +306,13 @@ def test_an_interrupt_ends_it(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(f"[[file]]\n{plan}", encoding="utf-8")
     command = [*IOWEIR, "explain", "--plan", "plan.toml", "--kernel", "coll_perf", "--ranks", "4"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as running:
-        time.sleep(3)
-        assert running.poll() is None
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=10)
+        try:
+            time.sleep(3)
+            assert running.poll() is None
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate(timeout=30)
+        finally:
+            running.kill()
     assert running.returncode == 130
     assert b"Traceback" not in said
 

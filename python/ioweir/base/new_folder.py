@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import os
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from ioweir.base.guarded_files import Folder
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -35,6 +38,27 @@ def new_folder(output: Path, mode: int = 0o777) -> Folder:
     except OSError as error:
         raise IoweirError(f"'{output}' cannot be made: {reason(error)}") from error
     return Folder.open(output)
+
+
+@contextlib.contextmanager
+def whole_folder(output: Path, own: Sequence[str]) -> Iterator[Folder]:
+    """As `new_folder`, but where writing into it fails or is interrupted, nothing of it is left.
+
+    `own`: patterns of the names that are written.
+    """
+    is_there = output.exists()
+    with new_folder(output) as folder:
+        try:
+            yield folder
+        except BaseException:
+            with contextlib.suppress(OSError):
+                for name in folder.names():
+                    if any(fnmatch.fnmatchcase(name, pattern) for pattern in own):
+                        folder.remove(name, missing_ok=True)
+                if not is_there:
+                    with Folder.open(output.parent) as above:
+                        above.remove_empty(output.name)
+            raise
 
 
 def require_empty(output: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import json
 import math
 import shlex
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import NODE_FILES, RUN_FILE
-from ioweir.base.new_folder import new_folder
+from ioweir.base.new_folder import whole_folder
 from ioweir.base.units import plural
 from ioweir.imports import darshan, darshan2, darshan_log, dxt, recorder, recorder_events
 from ioweir.trace import counted as sums
@@ -51,22 +50,14 @@ def import_log(log: Path, output: Path) -> Imported:
 
 @contextlib.contextmanager
 def _new(output: Path) -> Iterator[Folder]:
-    """The directory of a log; where making it fails or is interrupted, nothing of it is left."""
-    is_there = output.exists()
-    with new_folder(output) as folder:
-        try:
+    """The directory of a log, which errors that name no file are said of."""
+    try:
+        with whole_folder(output, (NODE_FILES, SUMS_FILE, RUN_FILE)) as folder:
             yield folder
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                for name in folder.names():
-                    if fnmatch.fnmatchcase(name, NODE_FILES) or name in (SUMS_FILE, RUN_FILE):
-                        folder.remove(name, missing_ok=True)
-                if not is_there:
-                    with Folder.open(output.parent) as around:
-                        around.remove_empty(output.name)
-            if isinstance(error, OSError) and error.strerror and not error.filename:
-                raise OSError(error.errno, error.strerror, str(output)) from error
+    except OSError as error:
+        if not error.strerror or error.filename:
             raise
+        raise OSError(error.errno, error.strerror, str(output)) from error
 
 
 def _import_recorder(log: Path, output: Path) -> Imported:

@@ -8,20 +8,17 @@ Lives here: which run is written, run.json. Not here: the trace files (src/sim/t
 
 from __future__ import annotations
 
-import contextlib
-import fnmatch
 import json
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
-from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import NODE_FILES, RUN_FILE
-from ioweir.base.new_folder import new_folder, require_empty
+from ioweir.base.new_folder import require_empty, whole_folder
 from ioweir.base.spec_names import MPI_IO, POSIX
 from ioweir.errors import IoweirError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ioweir.predict.machine import Machine
@@ -74,31 +71,14 @@ def write(
         "numbers": sums["kept"] if len(sums["kept"]) < program.ranks else [],
         "sums": {key: sums[key] for key in _SUMS},
     }
-    with _new(output) as folder:
-        recorder.write(str(output))
+    with whole_folder(output, (NODE_FILES, RUN_FILE)) as folder:
+        try:
+            recorder.write(str(output))
+        except ValueError as error:
+            # The compiled part's: it names the file and the reason.
+            raise IoweirError(str(error)) from error
         folder.write(RUN_FILE, json.dumps(_run(program, plan, said, sums["seconds"]), indent=1))
     return {key: value for key, value in said.items() if key != "numbers"}
-
-
-@contextlib.contextmanager
-def _new(output: Path) -> Iterator[Folder]:
-    """The directory of the trace; where it cannot be written, or is interrupted, nothing of it is left."""
-    is_there = output.exists()
-    with new_folder(output) as folder:
-        try:
-            yield folder
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                for name in folder.names():
-                    if fnmatch.fnmatchcase(name, NODE_FILES) or name == RUN_FILE:
-                        folder.remove(name, missing_ok=True)
-                if not is_there:
-                    with Folder.open(output.parent) as above:
-                        above.remove_empty(output.name)
-            if isinstance(error, ValueError):
-                # The compiled part's: it names the file and the reason.
-                raise IoweirError(str(error)) from error
-            raise
 
 
 _SUMS: Final = (

@@ -7,7 +7,8 @@
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
 #                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
-#   make wheels     a wheel for x86-64 and glibc 2.28 and later, and the source archive, in build/wheels/dist (half an hour of a processor);
+#   make wheels     wheels for x86-64 and aarch64, glibc 2.28 and later, and the source archive, in build/wheels/dist (half an hour of a
+#                   processor for each; tools/wheels.sh x86_64 makes one alone);
 #                   tools/wheels/try.sh, as root, tries it in a Debian without compilers
 #   make bench      release build, micro and whole-run benchmarks (results in build/bench)
 #   make bench-tracer   what tracing costs: RIOT's Table 3, nanoseconds a call, bytes an event (about 15 minutes on 2

@@ -1,5 +1,7 @@
 # To be sourced by scripts that try something on a Debian machine with nothing installed (fresh-debian.sh, wheels/try.sh), as root.
 # They set suite, cache (a directory for minimal trees, or nothing), keep (not empty: leave the tree behind) and, if it shall lie somewhere, tree.
+# mirror, where it is set, is that of Ubuntu: its suites (noble) have their packages in two parts.
+# architecture, where it is set, is Debian's word for another one than this machine's: the kernel starts its programs through qemu-user-static.
 # Sets work (a folder that ends with the script), tree (in it by default) and settings (the environment within the tree).
 # Gives base_tree, in_tree and timed.
 # The mirror, proxies, extra certificates and pip settings are this machine's own. Each command in the tree runs in a mount and
@@ -13,10 +15,18 @@ for tool in debootstrap setpriv unshare chroot tar; do
 done
 [ "$(id -u)" -eq 0 ] || { echo "$name must run as root: debootstrap and chroot need it" >&2; exit 1; }
 
-mirror=$("$(dirname "${BASH_SOURCE[0]}")/debian_mirror.sh")
+parts=main script=()
+if [ -n "${mirror:-}" ]; then
+    parts=main,universe
+    # A debootstrap that is older than the suite knows how Ubuntu's others are made.
+    if [ ! -e "/usr/share/debootstrap/scripts/$suite" ]; then script=(gutsy); fi
+else
+    mirror=$("$(dirname "${BASH_SOURCE[0]}")/debian_mirror.sh")
+fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ioweir-fresh.XXXXXX")
 tree=${tree:-$work/tree}
+architecture=${architecture:-$(dpkg --print-architecture)}
 cleanup() {
     if [ -n "$keep" ]; then echo "left behind: $tree"; else rm -rf --one-file-system "$work"; fi
 }
@@ -35,13 +45,13 @@ timed() { # NAME COMMAND...: runs and adds a line to the table of timings
 }
 
 base_tree() { # the minimal tree, with this machine's names, certificates and proxies
-    local stored=$cache/base-$suite.tar
+    local stored=$cache/base-$suite-$architecture.tar
     if [ -n "$cache" ] && [ -e "$stored" ]; then
         mkdir -p "$tree"
         tar -C "$tree" -xf "$stored"
     else
-        echo "-- debootstrap $suite (minbase)"
-        PATH=$PATH:/usr/sbin:/sbin debootstrap --variant=minbase "$suite" "$tree" "$mirror" >"$work/debootstrap.log" 2>&1 \
+        echo "-- debootstrap $suite (minbase, $architecture)"
+        PATH=$PATH:/usr/sbin:/sbin debootstrap --arch="$architecture" --variant=minbase --components="$parts" "$suite" "$tree" "$mirror" "${script[@]}" >"$work/debootstrap.log" 2>&1 \
             || { tail -n 20 "$work/debootstrap.log" >&2; return 1; }
         if [ -n "$cache" ]; then tar -C "$tree" -cf "$stored.new" . && mv "$stored.new" "$stored"; fi
     fi

@@ -3,8 +3,9 @@
 # debootstrap, puts a clean clone of this checkout's HEAD into it, runs `make demo` and `make test` there and prints what
 # each took.
 #
-#     tools/fresh-debian.sh [--suite bookworm] [--cache DIR] [--keep] [TARGET...]     (as root; TARGETs: demo test)
+#     tools/fresh-debian.sh [--suite bookworm] [--mirror URL] [--cache DIR] [--keep] [TARGET...]     (as root; TARGETs: demo test)
 #
+# Ubuntu's suites (--suite noble) need --mirror, and Ubuntu's package ubuntu-keyring.
 # --cache DIR keeps the minimal tree (before anything is installed in it) for the next run. --keep leaves the tree behind.
 # The tree is debian_tree.sh's.
 set -euo pipefail
@@ -13,9 +14,10 @@ suite=bookworm cache='' keep='' targets=()
 while [ $# -gt 0 ]; do
     case $1 in
         --suite) suite=$2; shift 2 ;;
+        --mirror) mirror=$2; shift 2 ;;
         --cache) cache=$(mkdir -p "$2" && cd "$2" && pwd); shift 2 ;;
         --keep) keep=1; shift ;;
-        -*) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+        -*) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
         *) targets+=("$1"); shift ;;
     esac
 done

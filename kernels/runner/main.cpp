@@ -17,7 +17,7 @@
 // uniform round to these directories. --dummy 0.75 takes and touches that
 // share of the memory that is available, --pause waits between repetitions (both as Howison et al. 2010, section VI). --hdf5 says how
 // mode hdf5 makes its file (hdf5_settings.hpp); its times have creating and closing in them. A wrong byte is an exit code of 1. --check-ranks N, without a launcher,
-// looks for mistakes in the command line, as of N ranks, and does nothing else.
+// looks for mistakes in the command line, as of N ranks, and does nothing else. --ranks N: more or fewer are an error before any file is made.
 // What does not live here: the options (options.hpp), statistics and comparison (bench/).
 #include <fcntl.h>
 #include <mpi.h>
@@ -171,6 +171,10 @@ int run(int argc, char** argv) {
     Job job;
     MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+    if (options.ranks > 0 && options.ranks != job.ranks) {
+        refuse({"MPI_COMM_WORLD has " + std::to_string(job.ranks) + " ranks, not those that the launcher was to start",
+                std::to_string(options.ranks), "take the launcher of the MPI library that the program is linked with"});
+    }
     job.written_by = options.written_by;
     auto kernel = make_kernel(options.kernel, job.written_by > 0 ? job.written_by : job.ranks, options.settings);
     if (!kernel) refuse(kernel.error());

@@ -102,6 +102,8 @@ bool take(Options& options, std::string& modes, const std::string& word, const s
         options.salt = static_cast<std::uint64_t>(parse_number(word, value, 0));
     } else if (word == "--written-by") {
         options.written_by = static_cast<int>(std::min<std::int64_t>(parse_number(word, value, 1), INT_MAX));
+    } else if (word == "--ranks") {
+        options.ranks = static_cast<int>(std::min<std::int64_t>(parse_number(word, value, 1), INT_MAX));
     } else if (word == "--check-ranks") {
         options.check_ranks = static_cast<int>(std::min<std::int64_t>(parse_number(word, value, 1), INT_MAX));
     } else if (word == "--dummy") {
@@ -143,7 +145,7 @@ Options parse(int argc, char** argv) {
         constexpr std::string_view known[] = {"--directory", "--file",       "--mode",       "--repeats", "--verify",
                                               "--keep",      "--sync",       "--cold",       "--warm-up", "--salt",
                                               "--hint",      "--hdf5",       "--written-by", "--dummy",   "--pause",
-                                              "--spread",    "--check-ranks"};
+                                              "--spread",    "--ranks",      "--check-ranks"};
         refuse({"unknown option", "'" + word + "'", name_remedy(word, known)});
     }
     if (options.kernel.empty()) refuse({"no kernel is named", "", "write KERNEL [NAME=VALUE...] --directory DIR"});

@@ -37,6 +37,7 @@ struct Options {
     double dummy = 0;    ///< share of the available memory
     double pause_s = 0;  ///< between repetitions
     Hdf5Settings hdf5;
+    int ranks = 0;        ///< as many as the caller asked a launcher for; 0: unknown
     int check_ranks = 0;  ///< only look at the command line, as of so many ranks: for a caller before it starts them
 };
 

@@ -9,6 +9,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -293,6 +294,25 @@ def test_a_library_for_another_mpi_is_named(tmp_path: Path) -> None:
         environment={"LD_LIBRARY_PATH": str(tmp_path)},
     )  # fmt: skip
     assert f"{tmp_path / 'libpnetcdf.so'} needs libmpi.so.40, and is for another MPI library than mpich" in errors
+
+
+@pytest.mark.parametrize(("mpi", "launchers"), [("mpich", "openmpi"), ("openmpi", "mpich")])
+def test_ranks_that_the_launcher_left_alone_write_nothing(tmp_path: Path, mpi: str, launchers: str) -> None:
+    """Each rank of another library's launcher is one of one, and would write over the others' file."""
+    names = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}
+    place = tmp_path / "commands"
+    place.mkdir()
+    theirs = shutil.which(names[launchers])
+    assert theirs is not None
+    for name in ("mpirun", "mpiexec", names[mpi], names[mpi].replace("run", "exec"), "mpirun.mpich"):
+        (place / name).symlink_to(theirs)
+    rows, errors = run_kernel(
+        "lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", mpi, "--directory", str(tmp_path), code=2,
+        environment={"PATH": f"{place}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert not rows
+    assert "MPI_COMM_WORLD has 1 ranks, not those that the launcher was to start: 2" in errors
+    assert not list(tmp_path.glob("*.data"))
 
 
 def ranks_in(directory: Path) -> list[bytes]:

@@ -27,10 +27,14 @@ PYTHONPATH=$tree .venv/bin/python tools/shell_files.py --no-modules "$(echo "$tr
 mkdir "$work/packed" "$work/named"
 "$tools/python" -m wheel pack -d "$work/packed" "$tree" >/dev/null
 
+# auditwheel takes only names of this machine's architecture; for another one it finds the oldest C library by itself.
+name=$platform
+case $platform in *_"$(uname -m)") ;; *) name=auto ;; esac
+
 # The module for this Python serves it alone; that of the stable ABI all from 3.12 on. "abi3" is what pip compares.
 python=$("$tools/python" -c 'import sys; print(f"cp{sys.version_info[0]}{sys.version_info[1]}")')
 "$tools/python" -m wheel tags --remove --python-tag "$python" --abi-tag abi3 "$work"/packed/*.whl >/dev/null
-PATH=$tools:$PATH "$tools/auditwheel" repair --plat "$platform" --only-plat \
+PATH=$tools:$PATH "$tools/auditwheel" repair --plat "$name" --only-plat \
     --exclude 'libmpi.so.*' --exclude 'libmpich.so.*' -w "$work/named" "$work"/packed/*.whl >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 .venv/bin/python tools/check_wheel.py "$work"/named/*.whl
 mv "$work"/named/*.whl "$directory/"

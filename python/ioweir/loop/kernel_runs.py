@@ -82,6 +82,7 @@ def measured(
         words = [
             launcher, "-n", str(ranks), str(kernel.runner(mpi)), name, *settings, "--directory", place,
             "--mode", modes, "--sync", "1", "--warm-up", "1", "--repeats", str(repeats), "--salt", "3",
+            "--ranks", str(ranks),
         ]  # fmt: skip
         traced = processes.ioweir(
             "run", "--quiet", "--layers", "mpiio", "--plan", str(plan), "-o", str(trace), "--", *words

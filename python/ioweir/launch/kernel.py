@@ -127,7 +127,12 @@ def environment_of(launcher: str) -> dict[str, str]:
     Its MPI library may lie in a folder that ld.so does not search by itself: beside the launcher's.
     """
     # More ranks than processors are normal on the machine of one person.
-    environment = {"OMPI_MCA_rmaps_base_oversubscribe": "1", **os.environ}
+    # Open MPI 4, and 5.
+    environment = {
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        **os.environ,
+    }
     above = Path(os.path.realpath(shutil.which(launcher) or launcher)).parent.parent
     if str(above) not in _SEARCHED_BY_ALL:
         beside = [above / name for name in ("lib", "lib64")]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ioweir.base.spec_names import HDF5, NETCDF
 from ioweir.base.units import size
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
@@ -147,9 +148,26 @@ def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
 
 def hdf5_requests(run: Columns) -> Mask:
     """Requests that HDF5 makes: MPI-IO calls, or POSIX calls without any around them."""
-    under = ~run.outermost & run.beneath(run.is_layer("HDF5"))
+    under = ~run.outermost & run.beneath(run.is_layer(HDF5))
     requests: Mask = under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
     return requests
+
+
+def made_smaller(run: Columns, op: str) -> Mask:
+    """Requests of HDF5 on files of which it moves fewer bytes than the program gives it or gets: it compresses.
+
+    Of whole files, because a chunk cache keeps bytes of one call for a later one. Filters work on every byte, however
+    many requests there are, so that only the requests are a price.
+    Example: 16 MiB written, of which 2 MiB reach the file.
+    """
+    library = run.is_layer(HDF5) | run.is_layer(NETCDF)
+    data = library & run.outermost & run.is_op(op)
+    requests = hdf5_requests(run) & run.is_op(op)
+    files = len(run.files)
+    asked = np.bincount(run.file[data], run.bytes[data], minlength=files)
+    moved = np.bincount(run.file[requests], run.bytes[requests], minlength=files)
+    smaller: Mask = requests & (moved < asked)[run.file]
+    return smaller
 
 
 def op_of(run: Columns, calls: Mask) -> str:

@@ -11,7 +11,7 @@ from ioweir.base.units import size
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, STRIPE, behind, rule_for
+from ioweir.findings.rules.common import CROWDED, MANY, SMALL, STRIPE, behind, counted, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,12 @@ _FAULTS = (
 """With one of these on the same files, the writes are too slow, not too many."""
 
 
+_MORE_A_CALL = (
+    "{op} more in one call: several variables or steps together (PnetCDF: ncmpi_i{verb}_vara and ncmpi_wait_all; "
+    "MPI-IO: one datatype for all pieces)"
+)
+
+
 def _exchange(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
         calls = run.mpi_data & run.collective & run.is_op(op) & (run.meeting >= 0)
@@ -51,7 +57,10 @@ def _exchange(run: Columns) -> Iterator[Found]:
         views = run.named("MPI_File_set_view") & used[run.file]
         of_views = run.seconds(views)
         lost += of_views
-        large = float(run.bytes[calls].sum() / max(calls.sum(), 1)) >= STRIPE
+        each = float(run.bytes[calls].sum() / max(calls.sum(), 1))
+        large = each >= STRIPE
+        # Agreeing on a call costs the same for a byte: what many calls move in tiny parts, one could.
+        tiny = each < SMALL and run.count_by_unit(calls).max() >= MANY
         files = run.files_of(calls)
         yield Found(
             calls=run.roots_of(calls),
@@ -62,9 +71,17 @@ def _exchange(run: Columns) -> Iterator[Found]:
             "ranks and "
             "waiting, "
             f"{in_words(storage)} into the storage",
-            cause="Before the storage is touched, the ranks send their data to those that write it, and that "
-            "takes longer than the writing.",
+            cause=f"In each of the calls all ranks agree on who moves what, and wait for each other, for {size(each)} "
+            "a rank: that takes longer than the storage."
+            if tiny
+            else "Before the storage is touched, the ranks send their data to those that write it, and that takes "
+            "longer than the writing."
+            if op == "write"
+            else "The ranks that read the storage send the data to those that asked for it, and that takes longer than "
+            "the reading.",
             evidence=[
+                counted(f"collective {op}s", calls),
+                Evidence("bytes of one, on a rank", each, "B"),
                 Evidence(f"time of the collective {op}s", whole, "s"),
                 Evidence("of it at the storage", storage, "s"),
                 Evidence("setting the views of these files", of_views, "s"),
@@ -74,7 +91,12 @@ def _exchange(run: Columns) -> Iterator[Found]:
                     "plan",
                     "let each rank move its own bytes" if large else "let ioweir pass the data within the node first",
                     rule_for(files, 'writers = "everyone"' if large else 'writers = "auto"'),
-                )
+                ),
+                *(
+                    [Remedy("source", _MORE_A_CALL.format(op=op, verb="put" if op == "write" else "get"))]
+                    if tiny
+                    else []
+                ),
             ],
             files=files,
             ranks=run.ranks_of(calls),

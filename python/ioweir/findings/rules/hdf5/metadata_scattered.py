@@ -257,7 +257,9 @@ CHUNKS = Rule(
         SMALL_WHY,
     ),
     gain="lost: the share of bytes in excess, or the seconds above what the same bytes take at the run's own fast "
-    "large calls (of data that is smaller in the file only the requests' seconds, for compressing remains)" + VANISH,
+    "large calls"
+    + VANISH
+    + ". Of data that is smaller in the file only the requests' seconds count: compressing remains",
     limits="Compression moves fewer bytes than the data has and hides the excess. The shape of chunks is not in the "
     "trace: it is concluded from the requests. Small chunks that a collective call puts together are not seen.",
     needs=("HDF5",),

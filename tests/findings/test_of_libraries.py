@@ -133,6 +133,28 @@ def test_locks_of_the_mpi_library_are_mended_by_what_takes_them(name: str, reads
     assert any(remedy.hints for remedy in lock.remedies) is hint
 
 
+@pytest.mark.parametrize(("name", "each", "is_found"), [
+    ("H5Dcreate2", MIB, True), ("H5Dset_extent", MIB, True), ("H5Dcreate2", 2 * KIB, False), ("H5Dwrite", MIB, False),
+])  # fmt: skip
+def test_data_sets_that_are_filled_before_they_are_written(name: str, each: int, is_found: bool) -> None:
+    """Two ranks make 8 data sets, 1 s each, in which HDF5 writes; and write them, 2 s each."""
+    builder = Builder()
+    for rank in [builder.rank(number, 2) for number in range(2)]:
+        for at in range(8):
+            for start, call in ((4 * at, name), (4 * at + 1.5, "H5Dwrite")):
+                place = (2 * at + rank) * MIB
+                outer = Call(rank, call, start, start + (1 if call == name else 2), "/plot.h5", MIB)
+                inner = outer.inside("MPI_File_write_at", start, start + 0.8, each, origin="application")
+                builder.add(outer, inner, inner.inside("pwrite", start, start + 0.7, each, offset=place))
+    rows = found(builder)
+    assert ("hdf5-fill-values" in rows) is is_found
+    if is_found:
+        finding = rows["hdf5-fill-values"]
+        assert finding.seconds == pytest.approx(8)
+        assert finding.summary.startswith("16.00 MiB of fill values are written by 16 calls")
+        assert any('fill = "never"' in remedy.plan for remedy in finding.remedies)
+
+
 @pytest.mark.parametrize("root", ["", "H5Dwrite", "H5Dcreate2"])
 def test_pieces_in_memory_are_said_of_who_passes_them(root: str) -> None:
     """One call of 50 s without any at the storage, of doubles with gaps between them."""

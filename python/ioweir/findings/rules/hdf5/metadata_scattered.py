@@ -26,6 +26,7 @@ from ioweir.findings.rules.common import (
     rule_for,
     sized,
 )
+from ioweir.findings.rules.hdf5.fill_values import filling_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ def _metadata(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds):
         return
     files = run.files_of(calls)
-    filling = requests & run.is_op("write") & (run.bytes >= SMALL) & run.beneath(run.named("H5Dcreate"))
+    filling = filling_requests(run)
     filled = run.worth(run.seconds(filling))
     yield Found(
         calls=calls,

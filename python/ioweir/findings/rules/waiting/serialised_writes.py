@@ -147,8 +147,8 @@ RULE = Rule(
         Threshold(
             "of what could be",
             "under a fifth",
-            "at most what all but the longest rank write can be at once. For two equal ranks it is half of the writing, "
-            "of which a fifth is 10 %; beside a rank that writes far longer than the others it is little",
+            "at most what all but the longest rank write can be at once. For two equal ranks it is half of the "
+            "writing, of which a fifth is 10 %; beside a rank that writes far longer than the others it is little",
         ),
         Threshold(
             "turns",

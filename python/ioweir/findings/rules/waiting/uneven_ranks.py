@@ -277,9 +277,9 @@ ONE = Rule(
         ONE_WRITER,
     ),
     gain="lost: all but 1/ranks of the rank's own calls' time, and the waiting beside them. While the rank computes "
-    "for longer than packing takes (it formats text), all but 1/ranks of that waiting, of 1/processors where ranks share "
-    "them: each rank will do its part. Low: a quarter, for the storage may not be faster for several; where the node's "
-    "memory answered, a half of the waiting beside them; 0 where the others do not wait",
+    "for longer than packing takes (it formats text), all but 1/ranks of that waiting, of 1/processors where ranks "
+    "share them: each rank will do its part. Low: a quarter, for the storage may not be faster for several; where "
+    "the node's memory answered, a half of the waiting beside them; 0 where the others do not wait",
     limits="Without the layer MPI no waiting is counted. What the rank computes between its messages and its calls "
     "counts where no pause is longer than packing takes, or than 1 % of the run before a call. Ranks that ask with "
     "MPI_Test and the like are not seen to wait.",

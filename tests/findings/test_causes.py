@@ -139,3 +139,22 @@ def test_beside_a_rank_that_writes_far_longer_few_writes_can_be_at_once(long: in
     turns = [row for row in found(builder) if row.code == "serialised-writes"]
     assert bool(turns) is is_found
     assert all("never two at a time" in row.summary for row in turns)
+
+
+@pytest.mark.parametrize(("pieces", "computes", "is_found"), [(1, 0.0, True), (3, 0.0, True), (3, 5.0, False)])
+def test_writes_that_are_waited_for_at_once_overlap_nothing(pieces: int, computes: float, is_found: bool) -> None:
+    """Five steps: asynchronous writes of 0.1 s, a wait of 2 s right behind them or 5 s later, and a pause."""
+    builder, both = ranks(2)
+    for rank in both:
+        for step in range(5):
+            at = 15.0 * step
+            for piece in range(pieces):
+                place = (5 * piece + step) * 64 * MIB
+                builder.add(Call(rank, "MPI_File_iwrite_at", at, at + 0.1, "/steps", 64 * MIB, offset=place))
+                at += 0.1
+            builder.add(Call(rank, "MPI_Wait (write)", at + computes, at + computes + 2, "/steps"))
+    rows = [row for row in found(builder) if row.code == "no-overlap"]
+    assert bool(rows) is is_found
+    for row in rows:
+        assert row.cause.startswith("The program starts writes in the background, but waits for them right away")
+        assert any("not right behind the calls" in remedy.text for remedy in row.remedies)

@@ -12,6 +12,7 @@ from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
 from ioweir.findings.rules.common import CROWDED, MANY, SMALL, STRIPE, behind, counted, rule_for
+from ioweir.findings.spared import longest_pause_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +134,27 @@ def _periodic(run: Columns) -> tuple[Mask, Floats, Floats, Floats] | None:
     return calls, begin, stop, moved
 
 
+def _waited_for_at_once(run: Columns, started: Mask) -> Mask:
+    """Of calls that start requests those that their thread waits for with nothing else in between but more of them.
+
+    Example: three calls of MPI_File_iwrite_at and an MPI_Waitall right behind them: all three.
+    """
+    result = np.zeros(len(run), dtype=bool)
+    at = np.flatnonzero(started & run.outermost)
+    if not at.size:
+        return result
+    then = run.following[at]
+    soon = (then >= 0) & (run.start[then] - run.end[at] <= longest_pause_ns(run))
+    place = np.full(len(run), -1)
+    place[at] = np.arange(at.size)
+    # Of each row of such calls the last one, found by leaps that double.
+    last = np.where(soon & (place[then] >= 0), place[then], np.arange(at.size))
+    while (last[last] != last).any():
+        last = last[last]
+    result[at] = (soon & run.completes[then])[last]
+    return result
+
+
 def _overlap(run: Columns) -> Iterator[Found]:
     periodic = _periodic(run)
     if periodic is None:
@@ -144,8 +166,10 @@ def _overlap(run: Columns) -> Iterator[Found]:
     pauses = float((begin[1:] - stop[:-1]).sum())
     gain = min(writing, pauses)
     background = run.topmost(run.named("MPI_File_iwrite", "aio_write", "io_uring"))
-    if run.bytes[background].sum() > 0.5 * moved.sum() or not run.worth(gain):
+    at_once = _waited_for_at_once(run, background)
+    if run.bytes[background & ~at_once].sum() > 0.5 * moved.sum() or not run.worth(gain):
         return
+    starts = bool(run.bytes[at_once].sum() > 0.5 * moved.sum())
     files = run.files_of(calls & run.is_op("write"))
     yield Found(
         calls=calls,
@@ -154,7 +178,10 @@ def _overlap(run: Columns) -> Iterator[Found]:
         summary=f"{begin.size} times the program stops to write {size(median(moved))}, "
         f"{in_words(writing)} in all, "
         "and computes nothing meanwhile",
-        cause="The program computes, writes, and computes again. Storage and processors take turns instead of "
+        cause="The program starts writes in the background, but waits for them right away. Storage and processors take "
+        "turns instead of working at once."
+        if starts
+        else "The program computes, writes, and computes again. Storage and processors take turns instead of "
         "working at once.",
         evidence=[
             Evidence("times that it stops to write", float(begin.size), "times"),
@@ -162,7 +189,12 @@ def _overlap(run: Columns) -> Iterator[Found]:
         ],
         remedies=[
             behind(files),
-            Remedy("source", "start writes with MPI_File_iwrite_at and wait for them after the next step"),
+            Remedy(
+                "source",
+                "wait for the writes (MPI_Wait) after the next step, not right behind the calls that start them"
+                if starts
+                else "start writes with MPI_File_iwrite_at and wait for them after the next step",
+            ),
         ],
         files=files,
         ranks=run.ranks_of(calls & run.is_op("write")),
@@ -231,7 +263,7 @@ OVERLAP = Rule(
     layer="MPI-IO",
     order=90,
     definition="Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses "
-    "between, and no asynchronous writes.",
+    "between, and no asynchronous writes but such as are waited for right away.",
     source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, Using MPI-2, chapter 3 (parallel I/O)",
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
     gain="low: 0, for the network and memory may be busy while computing; lost: the smaller of writing, without "

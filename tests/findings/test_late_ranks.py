@@ -115,7 +115,7 @@ def test_who_leaves_a_collective_call_last_inside_of_another_is_not_late(around:
     for at in range(8):
         for rank, process in enumerate(processes):
             whole = Call(process, around, 5.0 * at, 5.0 * at + 4, "/out", MIB)
-            came, left = (0.002, 2) if rank == 1 else (0.001, 1)
+            came, left = (0.002, 2.0) if rank == 1 else (0.001, 1.0)
             left += 5.0 * at
             view = whole.inside("MPI_File_set_view", 5.0 * at + came, left, origin="application")
             write = whole.inside("MPI_File_write_at_all", left, 5.0 * at + 4, MIB, origin="application")

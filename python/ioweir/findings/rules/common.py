@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Mask
 
 SMALL: Final = 64 << 10
+_ALIKE: Final = 0.9
 MANY: Final = 64
 STRIPE: Final = 1 << 20
 PAGE: Final = 4096
@@ -176,13 +177,23 @@ def op_of(run: Columns, calls: Mask) -> str:
 
 
 def typical(run: Columns, calls: Mask) -> int:
-    """The median size."""
-    return int(median(run.bytes[calls])) if calls.any() else 0
+    """The median size: of an even number of calls the lower one in the middle, for another has no call."""
+    if not calls.any():
+        return 0
+    sizes = run.bytes[calls]
+    middle = (sizes.size - 1) // 2
+    return int(np.partition(sizes, middle)[middle])
+
+
+def alike(run: Columns, calls: Mask) -> bool:
+    """Whether nine calls of ten have the typical size."""
+    return bool((run.bytes[calls] == typical(run, calls)).mean() >= _ALIKE) if calls.any() else True
 
 
 def sized(run: Columns, calls: Mask, op: str) -> str:
-    """Example: "20,000 writes of 512 B"."""
-    return f"{int(calls.sum()):,} {op}s of {size(typical(run, calls))}"
+    """Example: "20,000 writes of 512 B"; where sizes differ "20,000 writes of 512 B in the median"."""
+    more = "" if alike(run, calls) else " in the median"
+    return f"{int(calls.sum()):,} {op}s of {size(typical(run, calls))}{more}"
 
 
 def counted(text: str, calls: Mask) -> Evidence:

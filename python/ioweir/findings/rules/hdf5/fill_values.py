@@ -68,7 +68,7 @@ RULE = Rule(
     code="hdf5-fill-values",
     title="Data sets filled before they are written",
     layer="HDF5",
-    order=27,
+    order=26,
     definition="Calls that make HDF5 data sets, or let them grow, with writes of 64 KiB and more beneath, at 1 % of "
     "the run. The seconds are those of these calls.",
     source="HDF5 Reference Manual, H5Pset_fill_time, H5Pset_alloc_time (parallel HDF5 allots space when a data set is "

@@ -19,6 +19,7 @@ from ioweir.findings.rules.common import (
     SMALL_WHY,
     VANISH,
     above_large,
+    alike,
     counted,
     learned_chunks,
     made_smaller,
@@ -51,7 +52,7 @@ def _find(run: Columns) -> Iterator[Found]:
         high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         each = typical(run, calls)
-        cause, remedy = _of_program(op, each)
+        cause, remedy = _of_program(op, each, all_alike=alike(run, calls))
         remedies = [Remedy("source", remedy)]
         inside = calls & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
@@ -61,7 +62,8 @@ def _find(run: Columns) -> Iterator[Found]:
             seconds=price.seconds,
             high=high,
             spares=CALLS,
-            summary=f"{sized(run, calls, op)} each: most of the time is the cost of asking, not of moving bytes",
+            summary=f"{sized(run, calls, op)}{' each' if alike(run, calls) else ''}: most of the time is the cost of "
+            "asking, not of moving bytes",
             cause=cause,
             evidence=[
                 counted(f"{op}s under {size(SMALL)}", calls),
@@ -85,9 +87,10 @@ def _pieces(run: Columns, large: Mask, op: str) -> Mask:
     return pieces
 
 
-def _of_program(op: str, each: int) -> tuple[str, str]:
+def _of_program(op: str, each: int, *, all_alike: bool) -> tuple[str, str]:
+    pieces = f"every {size(each)}" if all_alike else f"each piece, of {size(each)} in the median"
     return (
-        f"The program makes a request of its own for every {size(each)}. Each one has a fixed cost, whatever its size.",
+        f"The program makes a request of its own for {pieces}. Each one has a fixed cost, whatever its size.",
         f"collect the data in memory and {op} it in pieces of 1 MiB or more",
     )
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _WAITED = 0.25
 _SIGMA = 4
+_SHOWN = 0.05
+"""Percent that a figure with one digit behind the point still shows."""
 _SAME_FOR_ALL = (
     "what is read goes to all ranks with MPI_Bcast. If each of them needs all of it, this is as it should be: the "
     "trace does not tell"
@@ -115,10 +117,8 @@ def _of_one(run: Columns, rank: int, op: str, moved: float, total: float) -> str
         )
     share = 100 * moved / total
     left = 100 - share
-    return (
-        f"rank {rank} {op}s {share:.{0 if left >= 1 else 1}f} % of all bytes ({size(moved)} of {size(total)}), and "
-        f"{others} the rest"
-    )
+    part = f"{share:.0f}" if left >= 1 else f"{share:.1f}" if left >= _SHOWN else "over 99.9"
+    return f"rank {rank} {op}s {part} % of all bytes ({size(moved)} of {size(total)}), and {others} the rest"
 
 
 def _most_of(run: Columns, calls: Mask) -> Mask:

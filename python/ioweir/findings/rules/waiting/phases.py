@@ -263,7 +263,7 @@ OVERLAP = Rule(
     layer="MPI-IO",
     order=90,
     definition="Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses "
-    "between, and no asynchronous writes but such as are waited for right away.",
+    "between, and no asynchronous writes. Those that are waited for right away are none.",
     source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, Using MPI-2, chapter 3 (parallel I/O)",
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
     gain="low: 0, for the network and memory may be busy while computing; lost: the smaller of writing, without "

@@ -120,3 +120,41 @@ def test_chunks_smaller_than_a_call_are_told_from_pieces_with_gaps() -> None:
         (first, *_) = found(builder)
         assert first.code == code
         assert first.seconds == pytest.approx(64)
+
+
+@pytest.mark.parametrize(("long", "is_found"), [(40, False), (4, True)])
+def test_beside_a_rank_that_writes_far_longer_few_writes_can_be_at_once(long: int, is_found: bool) -> None:
+    """Rank 2 writes one second after the other. Ranks 0 and 1 write for 1 s, four times: the first two beside it.
+
+    Of 48 s, 4 s are at once (8 %), but half of all that could be. Of 12 s in which nothing is at once, turns are found.
+    """
+    builder, three = ranks(3)
+    for at in range(long):
+        start = at if not is_found else 3 * at + 2
+        builder.add(Call(three[2], "pwrite", start, start + 1, "/f.2", MIB, offset=at * MIB))
+    for rank in three[:2]:
+        for at in range(4):
+            start = 3 * at + rank if is_found else (at * 9 + 3 * rank + 1 if at < 2 else long + 2 * at + rank)
+            builder.add(Call(rank, "pwrite", start, start + 1, f"/f.{rank}", MIB, offset=at * MIB))
+    turns = [row for row in found(builder) if row.code == "serialised-writes"]
+    assert bool(turns) is is_found
+    assert all("never two at a time" in row.summary for row in turns)
+
+
+@pytest.mark.parametrize(("pieces", "computes", "is_found"), [(1, 0.0, True), (3, 0.0, True), (3, 5.0, False)])
+def test_writes_that_are_waited_for_at_once_overlap_nothing(pieces: int, computes: float, is_found: bool) -> None:
+    """Five steps: asynchronous writes of 0.1 s, a wait of 2 s right behind them or 5 s later, and a pause."""
+    builder, both = ranks(2)
+    for rank in both:
+        for step in range(5):
+            at = 15.0 * step
+            for piece in range(pieces):
+                place = (5 * piece + step) * 64 * MIB
+                builder.add(Call(rank, "MPI_File_iwrite_at", at, at + 0.1, "/steps", 64 * MIB, offset=place))
+                at += 0.1
+            builder.add(Call(rank, "MPI_Wait (write)", at + computes, at + computes + 2, "/steps"))
+    rows = [row for row in found(builder) if row.code == "no-overlap"]
+    assert bool(rows) is is_found
+    for row in rows:
+        assert row.cause.startswith("The program starts writes in the background, but waits for them right away")
+        assert any("not right behind the calls" in remedy.text for remedy in row.remedies)

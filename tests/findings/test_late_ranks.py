@@ -107,6 +107,24 @@ def test_who_leaves_a_collective_call_last_is_not_late_for_the_next() -> None:
     assert "late-rank" not in codes(builder)
 
 
+@pytest.mark.parametrize("around", ["H5Dwrite", "ncmpi_put_vara_all"])
+def test_who_leaves_a_collective_call_last_inside_of_another_is_not_late(around: str) -> None:
+    """Each call of 4 s has a view and a write inside. Rank 1 leaves the view 1 s later, and comes to the write then."""
+    builder = Builder()
+    processes = [builder.rank(rank, 3) for rank in range(3)]
+    for at in range(8):
+        for rank, process in enumerate(processes):
+            whole = Call(process, around, 5.0 * at, 5.0 * at + 4, "/out", MIB)
+            came, left = (0.002, 2.0) if rank == 1 else (0.001, 1.0)
+            left += 5.0 * at
+            view = whole.inside("MPI_File_set_view", 5.0 * at + came, left, origin="application")
+            write = whole.inside("MPI_File_write_at_all", left, 5.0 * at + 4, MIB, origin="application")
+            builder.add(whole, view, write)
+    run = Columns(builder.trace(), 100.0, LAYERS)
+    assert run.late.unit.tolist() == [1] * 16
+    assert "late-rank" not in codes(builder)
+
+
 def test_asynchronous_requests_are_storage_and_no_exchange() -> None:
     """Open MPI's way: submitted, looked at now and then, and told of at the end of the call."""
     builder = Builder()

@@ -175,3 +175,37 @@ def test_findings_of_a_trace_that_is_not_whole_say_so(tmp_path: Path, lost: bool
     for said in (text.stdout, rows.stderr):
         assert ("PARTIAL" in said) is lost
         assert ("left no trace: rank 1 of 2" in said) is lost
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"), [((16, 40), "200 writes of 16 B in the median: "), ((16, 16), "200 writes of 16 B each: ")]
+)
+def test_of_writes_that_differ_none_is_called_of_a_size_that_no_write_has(sizes: tuple[int, int], words: str) -> None:
+    """The median of as many writes of 16 B as of 40 B is neither 28 B, nor the size of each."""
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    place = 0
+    for at in range(200):
+        builder.add(Call(rank, "pwrite", at * 0.1, at * 0.1 + 0.09, "/log", sizes[at % 2], offset=place))
+        place += sizes[at % 2]
+    finding = found(builder)["small-requests"]
+    assert finding.summary.startswith(words)
+    assert ("for every 16 B" in finding.cause) is (sizes == (16, 16))
+
+
+def test_what_is_stored_into_a_map_is_not_said_to_be_nothing() -> None:
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(*(Call(rank, "msync", at, at + 0.5, "/map", 16384, offset=16384 * at) for at in range(20)))
+    finding = found(builder)["sync-cost"]
+    assert finding.summary.endswith("(msync), each for 16.00 KiB of a mapped file")
+    assert "written per sync" not in figures(finding)
+
+
+def test_a_share_that_is_not_all_is_not_rounded_to_all() -> None:
+    """64 MiB by one rank, and 15 B by the other."""
+    builder = Builder()
+    first, second = [builder.rank(number, 2) for number in range(2)]
+    builder.add(*(Call(first, "pwrite", at, at + 0.9, "/out", 16 * MIB, offset=16 * MIB * at) for at in range(4)))
+    builder.add(Call(second, "pwrite", 5, 5.1, "/note", 15, offset=0))
+    assert "rank 0 writes over 99.9 % of all bytes" in found(builder)["rank0-io"].summary

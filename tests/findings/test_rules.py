@@ -24,6 +24,7 @@ CODES = {
     "data-sieving", "lock-wait", "lock-handover", "small-requests", "misaligned-requests", "independent-shared-file",
     "collective-scattered", "aggregator-count", "aggregator-imbalance", "target-contention", "slow-target", "slow-rank",
     "serialised-writes", "rank0-io", "metadata-storm", "hdf5-metadata-scattered", "hdf5-chunk-mismatch",
+    "hdf5-fill-values",
     "file-extension", "read-modify-write", "redundant-read", "same-read-by-all", "random-access", "sync-cost",
     "close-cost", "no-overlap", "exchange-dominates", "file-per-process", "unbalanced-bytes", "stdio-data",
     "checkpoint-too-slow", "noncontiguous-memory", "late-rank",

@@ -169,3 +169,27 @@ def test_syncs_are_no_staging() -> None:
     builder.add(Call(first, "pwrite", 0, 0.5, "/out", 64 * MIB, offset=0), Call(first, "fsync", 0.5, 2.5, "/out"))
     builder.add(*(Call(other, "MPI_Barrier", 0, 2.5) for other in others))
     assert of(builder).seconds == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("processors", [4, 2])
+def test_what_the_rank_computes_between_its_writes_is_shared_and_not_spared(processors: int) -> None:
+    """Rank 0 gathers for 0.1 s; then 100 times 5 ms of formatting and 1 ms of writing: 0.7 s, of which it computes 0.5.
+
+    Packing 100 x 16 KiB takes 3 ns a byte and 100 times 30 us: 8 ms are no computing. Of 0.492 s a quarter remains, or
+    a half where four ranks share two processors; of the writes, 0.1 s, a quarter.
+    """
+    builder, first, others = ranks()
+    builder.add(Call(first, "MPI_Gather", 0, 0.1))
+    for at in range(100):
+        begin = 0.105 + 0.006 * at
+        builder.add(Call(first, "pwrite", begin, begin + 0.001, "/out", 16384, offset=16384 * at))
+    builder.add(*(Call(other, "MPI_Barrier", 0, 0.7) for other in others))
+    trace = builder.trace(run={"processors": processors})
+    (finding,) = [f for f in ranking.find(trace, WALL_S, LAYERS).findings if f.code == "rank0-io"]
+    computing = 0.5 - 100 * (3 * 16384e-9 + 30e-6)
+    figures = {row.text: row.figure for row in finding.evidence}
+    assert figures["of that while rank 0 computes for longer than packing takes"] == pytest.approx(computing, rel=1e-3)
+    lost = 0.7 - 0.1 / 4 - computing / processors
+    assert finding.seconds == pytest.approx(0.7)
+    # Its writes were answered by memory, or not: a half of the waiting, or a quarter of all.
+    assert finding.gain.low == pytest.approx(lost / 4, rel=1e-3)

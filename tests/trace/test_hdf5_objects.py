@@ -47,12 +47,18 @@ TOGETHER: Final = {
 
 
 def run_case(
-    mpi: Mpi, folder: Path, table: str | None, *words: str, code: int | None = 0, flags: Sequence[str] = ()
+    mpi: Mpi,
+    folder: Path,
+    table: str | None,
+    *words: str,
+    code: int | None = 0,
+    flags: Sequence[str] = (),
+    source: str = "hdf5_objects.c",
 ) -> Traced:
     folder.mkdir()
     plan = folder / "plan.toml"
     plan.write_text('[[file]]\nmatch = "*.h5*"\n' + ("" if table is None else f"hdf5 = {{ {table} }}\n"))
-    program = hdf5_program("hdf5_objects.c", mpi.name, mpi.cc, *flags)
+    program = hdf5_program(source, mpi.name, mpi.cc, *flags)
     command = mpi.launch(RANKS, program, folder / "file.h5", *words)
     return ioweir_run(folder / "trace", command, options=["--plan", plan], code=code)
 
@@ -114,6 +120,20 @@ def test_what_nobody_has_written_has_the_fill_value(tmp_path: Path, mpi: Mpi) ->
     planned = run_case(mpi, tmp_path / "planned", 'fill = "never"', "mpio", "partly-written")
     said = [note.split()[2] for note in notes(planned) if note.endswith("was filled where nobody had written")]
     assert said == ["b", "c", "d", "f", "h", "i", "j", "l"]
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_of_a_large_box_it_is_known_what_was_written(tmp_path: Path, mpi: Mpi) -> None:
+    """Without blocks in H5Sselect_hyperslab HDF5 lists 81,920 blocks of one element each."""
+    without, planned = (
+        run_case(mpi, tmp_path / name, table, source="hdf5_boxes.c")
+        for name, table in (("without", None), ("planned", 'fill = "never"'))
+    )
+    assert without.code == planned.code == 0
+    assert [note for note in notes(planned) if "fill:" in note] == [
+        "hdf5: fill: some was filled where nobody had written"
+    ]
+    subprocess.run(["h5diff", tmp_path / "without" / "file.h5", tmp_path / "planned" / "file.h5"], check=True)
 
 
 def test_fill_values_that_other_calls_count_on(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ class Staging:
     """While the rank collects, packs, passes on, or opens and closes: not in its calls that move data or sync."""
     whole: float
     """These calls included."""
+    working: float
+    """Of `beside`, while the rank is in no call for longer than copying takes: it computes, as if it formats text."""
     broadcast: bool = False
     """Most of the time of the rank's own messages is in MPI_Bcast: all ranks get the same."""
 
@@ -78,17 +80,25 @@ def staging(run: Columns, unit: int, calls: Mask, op: str) -> Staging:
     begin, stop = _other_waits(run, unit)
     line = _timeline(run, unit, calls, COLLECTS if op == "write" else PASSES)
     if not begin.size or not (line.bytes > 0).any():
-        return Staging(0.0, 0.0)
+        return Staging(0.0, 0.0, 0.0)
     of_stretches = covered(*_stretches(run, line, op))
     # Nor is a barrier on the way staging: the rank waits for the others there, as they for it.
     apart_from = np.r_[line.start[line.priced], line.idle_start]
     apart_to = np.r_[line.end[line.priced], line.idle_end]
-    within = of_stretches(apart_to) - of_stretches(apart_from) >= apart_to - apart_from
-    of_calls = covered(apart_from[within], apart_to[within])
+
+    def waited(start: Numbers, end: Numbers) -> float:
+        """How long the others wait in those of the intervals that lie in stretches; nanoseconds, summed over them."""
+        within = of_stretches(end) - of_stretches(start) >= end - start
+        until = covered(start[within], end[within])
+        return float((until(stop) - until(begin)).sum())
+
     whole = float((of_stretches(stop) - of_stretches(begin)).sum())
-    inside = float((of_calls(stop) - of_calls(begin)).sum())
-    others = 1e9 * (run.unit_count - 1)
-    return Staging(max(whole - inside, 0.0) / others, whole / others, op == "read" and _broadcasts(run, unit))
+    others = run.unit_count - 1
+    beside = max(whole - waited(apart_from, apart_to), 0.0) / others
+    calling = waited(np.r_[line.start, line.idle_start], np.r_[line.end, line.idle_end])
+    copying = float(_copying_ns(run, line.bytes[line.bytes > 0]).sum())
+    working = min(max((whole - calling) / others - copying, 0.0), beside)
+    return Staging(beside / 1e9, whole / others / 1e9, working / 1e9, op == "read" and _broadcasts(run, unit))
 
 
 def _broadcasts(run: Columns, unit: int) -> bool:

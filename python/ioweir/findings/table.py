@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ioweir.findings.rules.files import independent_shared_file, metadata, reading_again, stdio_data, sync_and_close
-from ioweir.findings.rules.hdf5 import metadata_scattered
+from ioweir.findings.rules.hdf5 import fill_values, metadata_scattered
 from ioweir.findings.rules.requests import (
     collective_scattered,
     data_sieving,
@@ -53,5 +53,6 @@ RULES: Final[tuple[Rule, ...]] = (
     targets.CONTENTION,
     metadata_scattered.METADATA,
     metadata_scattered.CHUNKS,
+    fill_values.RULE,
 )
 BY_CODE: Final = {rule.code: rule for rule in RULES}

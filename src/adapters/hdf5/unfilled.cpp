@@ -56,6 +56,24 @@ bool move_by_offset(const Library& library, Id space, std::size_t dimensions, st
     return true;
 }
 
+/// The box that a selection of blocks fills; nothing: it has gaps. HDF5 lists each element of such a box as a block of its
+/// own where the program has given counts and no blocks, as most do.
+/// Example: H5Sselect_hyperslab with the counts 256 and 1024: 262,144 blocks, one box.
+std::optional<Block> box_without_gaps(const Library& library, Id space, std::size_t dimensions) {
+    std::array<Size, most_dimensions> first{};
+    std::array<Size, most_dimensions> last{};
+    if (library.H5Sget_select_bounds(space, first.data(), last.data()) < 0) return std::nullopt;
+    Block box{Shape(dimensions), Shape(dimensions)};
+    Shape lengths(dimensions);
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        box.start[d] = static_cast<std::int64_t>(first[d]);
+        box.stop[d] = static_cast<std::int64_t>(last[d]) + 1;
+        lengths[d] = box.stop[d] - box.start[d];
+    }
+    if (volume(lengths) != library.H5Sget_select_npoints(space)) return std::nullopt;
+    return box;
+}
+
 /// The blocks of a selection; nothing: they cannot be told, or are too many.
 std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, const Shape& dataset) {
     const auto dimensions = dataset.size();
@@ -67,6 +85,8 @@ std::optional<std::vector<Block>> blocks_of(const Library& library, Id space, co
     if (kind == selects_nothing) return std::vector<Block>{};
     if (kind != selects_blocks && kind != selects_points) return std::nullopt;
     const bool points = kind == selects_points;
+    if (!points)
+        if (auto box = box_without_gaps(library, space, dimensions)) return std::vector<Block>{std::move(*box)};
     const std::int64_t count =
         points ? library.H5Sget_select_elem_npoints(space) : library.H5Sget_select_hyper_nblocks(space);
     if (count < 0 || count > most_blocks) return std::nullopt;

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ioweir.base.spec_names import HDF5, NETCDF
 from ioweir.base.units import size
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Mask
 
 SMALL: Final = 64 << 10
+_ALIKE: Final = 0.9
 MANY: Final = 64
 STRIPE: Final = 1 << 20
 PAGE: Final = 4096
@@ -147,9 +149,26 @@ def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
 
 def hdf5_requests(run: Columns) -> Mask:
     """Requests that HDF5 makes: MPI-IO calls, or POSIX calls without any around them."""
-    under = ~run.outermost & run.beneath(run.is_layer("HDF5"))
+    under = ~run.outermost & run.beneath(run.is_layer(HDF5))
     requests: Mask = under & (run.mpi_data | run.own_storage) & (run.bytes > 0)
     return requests
+
+
+def made_smaller(run: Columns, op: str) -> Mask:
+    """Requests of HDF5 on files of which it moves fewer bytes than the program gives it or gets: it compresses.
+
+    Of whole files, because a chunk cache keeps bytes of one call for a later one. Filters work on every byte, however
+    many requests there are, so that only the requests are a price.
+    Example: 16 MiB written, of which 2 MiB reach the file.
+    """
+    library = run.is_layer(HDF5) | run.is_layer(NETCDF)
+    data = library & run.outermost & run.is_op(op)
+    requests = hdf5_requests(run) & run.is_op(op)
+    files = len(run.files)
+    asked = np.bincount(run.file[data], run.bytes[data], minlength=files)
+    moved = np.bincount(run.file[requests], run.bytes[requests], minlength=files)
+    smaller: Mask = requests & (moved < asked)[run.file]
+    return smaller
 
 
 def op_of(run: Columns, calls: Mask) -> str:
@@ -158,13 +177,23 @@ def op_of(run: Columns, calls: Mask) -> str:
 
 
 def typical(run: Columns, calls: Mask) -> int:
-    """The median size."""
-    return int(median(run.bytes[calls])) if calls.any() else 0
+    """The median size: of an even number of calls the lower one in the middle, for another has no call."""
+    if not calls.any():
+        return 0
+    sizes = run.bytes[calls]
+    middle = (sizes.size - 1) // 2
+    return int(np.partition(sizes, middle)[middle])
+
+
+def alike(run: Columns, calls: Mask) -> bool:
+    """Whether nine calls of ten have the typical size."""
+    return bool((run.bytes[calls] == typical(run, calls)).mean() >= _ALIKE) if calls.any() else True
 
 
 def sized(run: Columns, calls: Mask, op: str) -> str:
-    """Example: "20,000 writes of 512 B"."""
-    return f"{int(calls.sum()):,} {op}s of {size(typical(run, calls))}"
+    """Example: "20,000 writes of 512 B"; where sizes differ "20,000 writes of 512 B in the median"."""
+    more = "" if alike(run, calls) else " in the median"
+    return f"{int(calls.sum()):,} {op}s of {size(typical(run, calls))}{more}"
 
 
 def counted(text: str, calls: Mask) -> Evidence:

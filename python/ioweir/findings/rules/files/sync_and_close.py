@@ -22,6 +22,7 @@ from ioweir.findings.rules.common import (
     from_memory,
     hdf5_requests,
     rule_for,
+    typical,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ioweir.findings.columns import Columns, Mask
 
 _SYNCS = 4
+_MOSTLY = 0.5
 _LONG_NS = 20_000_000
 """Shorter ones may be the processor's, where ranks share it (targets.py)."""
 _AGAIN = 4
@@ -102,16 +104,25 @@ def _asked_for(run: Columns) -> Iterator[Found]:
     calls = waits & ~run.completes
     each = float(written[often].sum() / max(syncs[often].sum(), 1))
     files = run.files_of(calls)
+    # What is stored into a map is no write that is seen.
+    mapped = calls & run.named("msync")
+    of_maps = bool(mapped.sum() > _MOSTLY * calls.sum())
     yield Found(
         calls=waits,
         seconds=seconds,
         spares=_spares(run, waits, seconds),
-        summary=f"{int(calls.sum()):,} calls wait until the disk has everything (fsync), one for every "
-        f"{size(each)} written",
+        summary=f"{int(calls.sum()):,} calls wait until the disk has everything "
+        + (
+            f"(msync), each for {size(typical(run, mapped))} of a mapped file"
+            if of_maps
+            else f"(fsync), one for every {size(each)} written"
+        ),
         cause="The program asks for its data to be safe on disk after little of it, and waits each time.",
         evidence=[
             counted("fsync, MPI_File_sync and the like", calls),
-            Evidence("written per sync", each, "B"),
+            Evidence("bytes of maps per msync (median)", typical(run, mapped), "B")
+            if of_maps
+            else Evidence("written per sync", each, "B"),
             Evidence("median time of one", median(run.duration[calls]) / 1e9, "s"),
         ],
         remedies=[

@@ -22,9 +22,11 @@ from ioweir.findings.rules.common import (
     counted,
     from_memory,
     hdf5_requests,
+    made_smaller,
     rule_for,
     sized,
 )
+from ioweir.findings.rules.hdf5.fill_values import filling_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,7 @@ _FILLED = 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes", fi
 _MANY_NOTES = 16
 _MANY_CHUNKS = 16
 _SIDE_BY_SIDE = 4
+_TWICE = 2
 _ALIKE = 0.9
 
 
@@ -61,7 +64,7 @@ def _metadata(run: Columns) -> Iterator[Found]:
     if not run.worth(price.seconds):
         return
     files = run.files_of(calls)
-    filling = requests & run.is_op("write") & (run.bytes >= SMALL) & run.beneath(run.named("H5Dcreate"))
+    filling = filling_requests(run)
     filled = run.worth(run.seconds(filling))
     yield Found(
         calls=calls,
@@ -134,24 +137,31 @@ def _many(run: Columns) -> Iterator[Found]:
         apart = np.r_[True, (root[1:] != root[:-1]) | (place[1:] != stop[:-1])]
         number = np.bincount(root, minlength=len(run))
         stretches = np.bincount(root, apart, minlength=len(run))
+        moved = np.bincount(root, run.bytes[at], minlength=len(run))
         usual = median(run.bytes[at])
         chunked = data & (number >= _MANY_CHUNKS) & (number >= _SIDE_BY_SIDE * stretches)
+        # Chunks as the program has them: compressed ones are smaller in the file. Of larger chunks for parts of them
+        # more is moved than asked for.
+        chunked &= (run.bytes < SMALL * number) & (moved <= _TWICE * run.bytes)
         if not chunked.any() or (run.bytes[at] == usual).mean() < _ALIKE:
             continue
-        price = run.price(chunked)
-        if not run.worth(price.seconds):
-            continue
         inner = small & run.beneath(chunked)
-        high = above_large(run, inner, op, price.seconds)
+        filtered = bool((inner & made_smaller(run, op)).any())
+        seconds = run.seconds(inner if filtered else chunked)
+        if not run.worth(seconds):
+            continue
+        high = above_large(run, inner, op, seconds)
+        chunk = size(float(median(run.bytes[chunked] // number[chunked]) if filtered else usual))
+        in_file = f" ({size(float(usual))} in the file)" if filtered else ""
         yield Found(
             calls=chunked,
-            seconds=price.seconds,
+            seconds=seconds,
             high=high,
             spares=CALLS,
             summary=f"{int(chunked.sum()):,} HDF5 calls become {sized(run, inner, op)} that lie side by side: chunks "
             "smaller than what is moved at a time",
-            cause=f"The data set is stored in chunks of {size(float(usual))}, and HDF5 makes a request of its own for "
-            "each, though neighbours in the file are moved by the same call.",
+            cause=f"The data set is stored in chunks of {chunk}{in_file}, and HDF5 makes a request of its own "
+            "for each, though neighbours in the file are moved by the same call.",
             evidence=[
                 counted(f"POSIX {op}s of one chunk", inner),
                 Evidence("chunks moved by one call", float(number[chunked].mean()), "chunks"),
@@ -174,7 +184,7 @@ def _chunks(run: Columns) -> Iterator[Found]:
     moved = np.bincount(run.root[inside], run.bytes[inside], minlength=len(run))
     opposite = inside[run.op[inside] != run.op[run.root[inside]]]
     read_to_write = np.bincount(run.root[opposite], run.bytes[opposite], minlength=len(run))
-    wrong = data & ((moved > 2 * run.bytes) | (read_to_write > 0))
+    wrong = data & ((moved > _TWICE * run.bytes) | (read_to_write > 0))
     wasted = float(moved[wrong].sum()) - float(run.bytes[wrong].sum())
     if wrong.sum() < 4 or wasted <= 0:
         return
@@ -235,7 +245,8 @@ CHUNKS = Rule(
     layer="HDF5",
     order=18,
     definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read to be able "
-    "to write; or calls that each end in 16 or more requests under 64 KiB of one size, lying side by side.",
+    "to write; or calls that each end in 16 or more requests under 64 KiB of one size, lying side by side, which "
+    "move under 64 KiB of the program's data each.",
     source="Howison et al. 2010 (one chunk for what a process accesses); HDF5 User Guide, Chunking in HDF5",
     thresholds=(
         Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),
@@ -247,7 +258,9 @@ CHUNKS = Rule(
         SMALL_WHY,
     ),
     gain="lost: the share of bytes in excess, or the seconds above what the same bytes take at the run's own fast "
-    "large calls" + VANISH,
+    "large calls"
+    + VANISH
+    + ". Of data that is smaller in the file only the requests' seconds count: compressing remains",
     limits="Compression moves fewer bytes than the data has and hides the excess. The shape of chunks is not in the "
     "trace: it is concluded from the requests. Small chunks that a collective call puts together are not seen.",
     needs=("HDF5",),

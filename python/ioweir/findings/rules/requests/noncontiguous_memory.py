@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, NETCDF
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, UNKNOWN, Found, Rule, Threshold
 from ioweir.findings.rules.common import counted
@@ -69,6 +70,26 @@ def _longest_packing_s(run: Columns, calls: Mask, cell: int) -> float:
     return moved * _SLOWEST_BYTE_S + moved / (cell or _NUMBER) * _SLOWEST_CELL_S
 
 
+def _why(library: str) -> str:
+    if library == MPI_IO:
+        return (
+            "The program passes a datatype with gaps in memory (an array with ghost cells, a column of a matrix), and "
+            "the MPI library copies it piece by piece."
+        )
+    chunks = ", or it makes one call of several chunks, whose parts lie apart" if library in (HDF5, NETCDF) else ""
+    return (
+        f"{library} passes a datatype with gaps in memory, and the MPI library copies it piece by piece: the program "
+        f"gave it a part of an array (without ghost cells, a column){chunks}."
+    )
+
+
+def _repair(library: str) -> str:
+    if library == MPI_IO:
+        return "pack the data into one buffer (MPI_Pack or a loop) and write that"
+    chunks = "; with chunks, let each rank's part be one chunk" if library in (HDF5, NETCDF) else ""
+    return f"where the data is a part of an array in memory, copy it into one buffer, and write that{chunks}"
+
+
 def _find(run: Columns) -> Iterator[Found]:
     accesses = run.trace.accesses
     if len(accesses) <= 1:
@@ -80,6 +101,8 @@ def _find(run: Columns) -> Iterator[Found]:
             known[access.memory] = access.memory > 0 and _has_gaps(run, access.memory)
         gaps[at] = known[access.memory]
     calls = run.mpi_data & gaps[np.minimum(run.access, len(accesses) - 1)] & (run.bytes > 0)
+    # Fill values are HDF5's own: it passes one chunk of them again and again.
+    calls &= ~run.beneath(run.named("H5Dcreate", "H5Dset_extent"))
     if not calls.any():
         return
     inside = run.is_layer("POSIX") & run.made_by(calls)
@@ -95,6 +118,8 @@ def _find(run: Columns) -> Iterator[Found]:
     if not run.worth(seconds):
         return
     pieces = float(inside.sum() / calls.sum())
+    roots = run.layer[run.root[calls]]
+    library = LAYERS[int(np.bincount(roots).argmax())]
     tiny = bool(cells) and 0 < max(cells) <= _LINE
     yield Found(
         calls=calls,
@@ -103,13 +128,12 @@ def _find(run: Columns) -> Iterator[Found]:
         summary=f"{int(calls.sum()):,} MPI-IO calls take their data from pieces in memory; packing takes longer "
         "than storage "
         "shows",
-        cause="The program passes a datatype with gaps in memory (an array with ghost cells, a column of a "
-        "matrix), and the MPI library copies it piece by piece.",
+        cause=_why(library),
         evidence=[
             counted("MPI-IO calls with gaps in memory", calls),
             Evidence("POSIX calls each of them made", pieces, "calls"),
         ],
-        remedies=[Remedy("source", "pack the data into one buffer (MPI_Pack or a loop) and write that")],
+        remedies=[Remedy("source", _repair(library))],
         files=run.files_of(calls),
         ranks=run.ranks_of(calls),
         order=_BEFORE_EXCHANGE if tiny else None,
@@ -123,7 +147,7 @@ RULE = Rule(
     order=40,
     definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
     "calls, or in POSIX calls that gather pieces (writev and its like). Open MPI hands pieces to those unpacked. What "
-    "packing cannot take is not counted. Of independent calls "
+    "packing cannot take is not counted, nor are fill values that HDF5 passes. Of independent calls "
     "a rank's own POSIX calls are taken off, of collective ones those of any rank.",
     source="Ching et al. 2003 (noncontiguous I/O: memory and file)",
     thresholds=(

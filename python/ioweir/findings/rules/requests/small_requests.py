@@ -19,8 +19,10 @@ from ioweir.findings.rules.common import (
     SMALL_WHY,
     VANISH,
     above_large,
+    alike,
     counted,
     learned_chunks,
+    made_smaller,
     sized,
     typical,
 )
@@ -42,23 +44,26 @@ def _find(run: Columns) -> Iterator[Found]:
         if run.count_by_unit(calls).max() < MANY:
             continue
         seeks = run.before(run.is_layer(POSIX) & run.is_op("seek"), calls & run.outermost)
-        price = run.price(run.roots_of(calls) | seeks)
+        smaller = calls & made_smaller(run, op)
+        spent = run.roots_of(calls & ~smaller) | smaller | seeks
+        price = run.price(spent)
         if not run.worth(price.seconds):
             continue
         high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         each = typical(run, calls)
-        cause, remedy = _of_program(op, each)
+        cause, remedy = _of_program(op, each, all_alike=alike(run, calls))
         remedies = [Remedy("source", remedy)]
         inside = calls & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
             cause, remedies = _of_library(run, inside, op, files)
         yield Found(
-            calls=run.roots_of(calls) | seeks,
+            calls=spent,
             seconds=price.seconds,
             high=high,
             spares=CALLS,
-            summary=f"{sized(run, calls, op)} each: most of the time is the cost of asking, not of moving bytes",
+            summary=f"{sized(run, calls, op)}{' each' if alike(run, calls) else ''}: most of the time is the cost of "
+            "asking, not of moving bytes",
             cause=cause,
             evidence=[
                 counted(f"{op}s under {size(SMALL)}", calls),
@@ -82,31 +87,43 @@ def _pieces(run: Columns, large: Mask, op: str) -> Mask:
     return pieces
 
 
-def _of_program(op: str, each: int) -> tuple[str, str]:
+def _of_program(op: str, each: int, *, all_alike: bool) -> tuple[str, str]:
+    pieces = f"every {size(each)}" if all_alike else f"each piece, of {size(each)} in the median"
     return (
-        f"The program makes a request of its own for every {size(each)}. Each one has a fixed cost, whatever its size.",
+        f"The program makes a request of its own for {pieces}. Each one has a fixed cost, whatever its size.",
         f"collect the data in memory and {op} it in pieces of 1 MiB or more",
     )
 
 
 def _of_library(run: Columns, inside: Mask, op: str, files: list[str]) -> tuple[str, list[Remedy]]:
     """Calls of HDF5 and its like that end in small requests."""
-    roots = run.roots_of(inside)
-    layer = LAYERS[int(np.bincount(run.layer[run.root[inside]]).argmax())]
+    roots = run.root[inside]
+    made = np.bincount(roots)
+    made = made[made > 0]
+    layer = LAYERS[int(np.bincount(run.layer[roots]).argmax())]
+    # Pieces of a call are the library's work; a call for each request is the program's own.
+    piecewise = median(made) > 1
     remedy = Remedy(
         "source",
         f"call the collective function (MPI_File_{op}_all), which puts neighbouring pieces together, or {op} at a time "
         "what lies together in the file"
         if layer == MPI_IO
+        else f"collect the data in memory and {op} more of it in one call: a block of the array, not its elements or "
+        "lines (HDF5: in chunks that hold such a block, H5Pset_chunk)"
+        if not piecewise
         else f"{op} at a time what lies together in the file (HDF5: chunks of the shape of one access, H5Pset_chunk, "
         "and a chunk cache that holds them, H5Pset_chunk_cache)",
     )
     learned = [learned_chunks(files)] if layer == HDF5 and op == "write" else []
-    return (
-        f"The program calls {layer} {int(roots.sum()):,} times, and {layer} makes {int(inside.sum()):,} small "
-        "requests of that: what the program moves at a time lies in the file in many pieces.",
-        [remedy, *learned],
+    calls = (
+        f"The program calls {layer} {made.size:,} times, and {layer} makes {int(inside.sum()):,} small requests of that"
     )
+    why = (
+        "what the program moves at a time lies in the file in many pieces."
+        if piecewise
+        else f"the program moves {size(typical(run, inside))} at a time, and most calls become one request."
+    )
+    return f"{calls}: {why}", [remedy, *learned]
 
 
 RULE = Rule(
@@ -116,7 +133,8 @@ RULE = Rule(
     order=50,
     definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more. Of an "
     "independent MPI-IO call that is larger, the requests count which the MPI library makes of it, where these are 16 "
-    "or more. Seeks right before them count as well.",
+    "or more. Seeks right before them count as well. Where HDF5 makes the data smaller (compression), only the "
+    "requests count, not its work.",
     source="Hockney 1982 (n-half)",
     thresholds=(
         SMALL_WHY,

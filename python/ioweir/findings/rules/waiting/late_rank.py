@@ -71,7 +71,8 @@ def _find(run: Columns) -> Iterator[Found]:
 
 def _last_left(run: Columns, late: Late) -> Numbers:
     """When each last rank has left its collective call before; 0: there is none. Nanoseconds, of shape (calls,)."""
-    calls = np.flatnonzero(run.outermost & run.collective)
+    # Those that HDF5 and its like make as well: their own calls may hold several.
+    calls = np.flatnonzero(run.is_layer(MPI_IO) & run.collective & (run.mpi < 0))
     if not calls.size:
         return np.zeros_like(late.arrival)
     # Calls are ordered by rank and start: one number has both.

@@ -21,6 +21,7 @@ from ioweir.findings.rules.common import (
     counted,
     from_memory,
     interleaved,
+    op_of,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
 
 _WAIT_NS = 20_000
 _MOSTLY = 0.5
+_SHARED_POINTER = (
+    "MPI_File_write_shared",
+    "MPI_File_read_shared",
+    "MPI_File_iwrite_shared",
+    "MPI_File_iread_shared",
+    "MPI_File_write_ordered",
+    "MPI_File_read_ordered",
+)
 
 
 def _wait(run: Columns) -> Iterator[Found]:
@@ -54,34 +63,65 @@ def _wait(run: Columns) -> Iterator[Found]:
         evidence.append(Evidence("median bytes locked", median(run.bytes[waits]), "B"))
     if pair:
         evidence.append(Evidence(f"rank {pair[0]} waited for rank {pair[1]}", waited, "s"))
-    inside = (run.mpi[waits] >= 0).mean() > 0.5
     locked = np.zeros(len(run.files), dtype=bool)
     locked[run.file[waits]] = True
+    inside = (run.mpi[waits] >= 0).mean() > _MOSTLY
+    cause, remedies = _of_library(run, waits, files) if inside else _of_program(whole=whole)
     yield Found(
         calls=waits,
         seconds=price.seconds,
         low=0.0 if from_memory(run, run.storage & locked[run.file]) else None,
         summary=f"ranks wait {in_words(price.seconds)} for locks on {'a file' if whole else 'parts of a file'} that "
         "other ranks hold",
-        cause="The MPI library locks stretches of the file before it writes to them, and the stretches of the "
-        "ranks overlap."
-        if inside
-        else "The program locks the whole file, so that the ranks go one by one."
-        if whole
-        else "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
+        cause=cause,
         evidence=evidence,
-        remedies=[aggregate(files), Remedy("hint", "romio_ds_write = disable", hints={"romio_ds_write": "disable"})]
-        if inside
-        else [
-            Remedy(
-                "source",
-                "gather lines or records in each rank, and lock once for many of them; or give each rank a part of the "
-                "file of its own, or a file, and no lock"
-                if whole
-                else "lock only the bytes that are written, or give each rank a part of its own and no lock",
-            )
-        ],
+        remedies=remedies,
         files=files,
+    )
+
+
+def _of_program(*, whole: bool) -> tuple[str, list[Remedy]]:
+    if whole:
+        return (
+            "The program locks the whole file, so that the ranks go one by one.",
+            [
+                Remedy(
+                    "source",
+                    "gather lines or records in each rank, and lock once for many of them; or give each rank a part of "
+                    "the file of its own, or a file, and no lock",
+                )
+            ],
+        )
+    return (
+        "The program locks parts of a file, and the ranks' parts overlap, so that they go one by one.",
+        [Remedy("source", "lock only the bytes that are written, or give each rank a part of its own and no lock")],
+    )
+
+
+def _of_library(run: Columns, waits: Mask, files: list[str]) -> tuple[str, list[Remedy]]:
+    """Locks of MPI-IO calls: around the shared file pointer, around what is sieved, or around every access."""
+    around = run.above(waits)
+    shared = run.seconds(waits & run.made_by(run.named(*_SHARED_POINTER)))
+    if shared > _MOSTLY * run.seconds(waits):
+        op = op_of(run, around)
+        return (
+            "Each call moves the file's shared pointer on, which the MPI library keeps in a file of its own and locks "
+            "meanwhile.",
+            [
+                Remedy(
+                    "source",
+                    f"gather more for each call; or let the ranks work out their places (MPI_Exscan of the bytes) and "
+                    f"call MPI_File_{op}_at_all, or MPI_File_{op}_ordered once for all ranks",
+                )
+            ],
+        )
+    sieved = (run.count_inside(run.storage & run.is_op("read"))[around] > 0).mean() > _MOSTLY
+    hint = Remedy("hint", "romio_ds_write = disable", hints={"romio_ds_write": "disable"})
+    # Disabling data sieving leaves the locks of atomic mode, and of file systems without coherent caches (NFS).
+    plain = Remedy("source", "leave MPI's atomic mode where it is set (MPI_File_set_atomicity) and no rank needs it")
+    return (
+        "The MPI library locks stretches of the file before it writes to them, and the stretches of the ranks overlap.",
+        [aggregate(files), hint if sieved else plain],
     )
 
 

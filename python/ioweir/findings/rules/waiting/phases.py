@@ -11,7 +11,8 @@ from ioweir.base.units import size
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
-from ioweir.findings.rules.common import CROWDED, STRIPE, behind, rule_for
+from ioweir.findings.rules.common import CROWDED, MANY, SMALL, STRIPE, behind, counted, rule_for
+from ioweir.findings.spared import longest_pause_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,12 @@ _FAULTS = (
 """With one of these on the same files, the writes are too slow, not too many."""
 
 
+_MORE_A_CALL = (
+    "{op} more in one call: several variables or steps together (PnetCDF: ncmpi_i{verb}_vara and ncmpi_wait_all; "
+    "MPI-IO: one datatype for all pieces)"
+)
+
+
 def _exchange(run: Columns) -> Iterator[Found]:
     for op in ("write", "read"):
         calls = run.mpi_data & run.collective & run.is_op(op) & (run.meeting >= 0)
@@ -51,7 +58,10 @@ def _exchange(run: Columns) -> Iterator[Found]:
         views = run.named("MPI_File_set_view") & used[run.file]
         of_views = run.seconds(views)
         lost += of_views
-        large = float(run.bytes[calls].sum() / max(calls.sum(), 1)) >= STRIPE
+        each = float(run.bytes[calls].sum() / max(calls.sum(), 1))
+        large = each >= STRIPE
+        # Agreeing on a call costs the same for a byte: what many calls move in tiny parts, one could.
+        tiny = each < SMALL and run.count_by_unit(calls).max() >= MANY
         files = run.files_of(calls)
         yield Found(
             calls=run.roots_of(calls),
@@ -62,9 +72,17 @@ def _exchange(run: Columns) -> Iterator[Found]:
             "ranks and "
             "waiting, "
             f"{in_words(storage)} into the storage",
-            cause="Before the storage is touched, the ranks send their data to those that write it, and that "
-            "takes longer than the writing.",
+            cause=f"In each of the calls all ranks agree on who moves what, and wait for each other, for {size(each)} "
+            "a rank: that takes longer than the storage."
+            if tiny
+            else "Before the storage is touched, the ranks send their data to those that write it, and that takes "
+            "longer than the writing."
+            if op == "write"
+            else "The ranks that read the storage send the data to those that asked for it, and that takes longer than "
+            "the reading.",
             evidence=[
+                counted(f"collective {op}s", calls),
+                Evidence("bytes of one, on a rank", each, "B"),
                 Evidence(f"time of the collective {op}s", whole, "s"),
                 Evidence("of it at the storage", storage, "s"),
                 Evidence("setting the views of these files", of_views, "s"),
@@ -74,7 +92,12 @@ def _exchange(run: Columns) -> Iterator[Found]:
                     "plan",
                     "let each rank move its own bytes" if large else "let ioweir pass the data within the node first",
                     rule_for(files, 'writers = "everyone"' if large else 'writers = "auto"'),
-                )
+                ),
+                *(
+                    [Remedy("source", _MORE_A_CALL.format(op=op, verb="put" if op == "write" else "get"))]
+                    if tiny
+                    else []
+                ),
             ],
             files=files,
             ranks=run.ranks_of(calls),
@@ -111,6 +134,27 @@ def _periodic(run: Columns) -> tuple[Mask, Floats, Floats, Floats] | None:
     return calls, begin, stop, moved
 
 
+def _waited_for_at_once(run: Columns, started: Mask) -> Mask:
+    """Of calls that start requests those that their thread waits for with nothing else in between but more of them.
+
+    Example: three calls of MPI_File_iwrite_at and an MPI_Waitall right behind them: all three.
+    """
+    result = np.zeros(len(run), dtype=bool)
+    at = np.flatnonzero(started & run.outermost)
+    if not at.size:
+        return result
+    then = run.following[at]
+    soon = (then >= 0) & (run.start[then] - run.end[at] <= longest_pause_ns(run))
+    place = np.full(len(run), -1)
+    place[at] = np.arange(at.size)
+    # Of each row of such calls the last one, found by leaps that double.
+    last = np.where(soon & (place[then] >= 0), place[then], np.arange(at.size))
+    while (last[last] != last).any():
+        last = last[last]
+    result[at] = (soon & run.completes[then])[last]
+    return result
+
+
 def _overlap(run: Columns) -> Iterator[Found]:
     periodic = _periodic(run)
     if periodic is None:
@@ -122,8 +166,10 @@ def _overlap(run: Columns) -> Iterator[Found]:
     pauses = float((begin[1:] - stop[:-1]).sum())
     gain = min(writing, pauses)
     background = run.topmost(run.named("MPI_File_iwrite", "aio_write", "io_uring"))
-    if run.bytes[background].sum() > 0.5 * moved.sum() or not run.worth(gain):
+    at_once = _waited_for_at_once(run, background)
+    if run.bytes[background & ~at_once].sum() > 0.5 * moved.sum() or not run.worth(gain):
         return
+    starts = bool(run.bytes[at_once].sum() > 0.5 * moved.sum())
     files = run.files_of(calls & run.is_op("write"))
     yield Found(
         calls=calls,
@@ -132,7 +178,10 @@ def _overlap(run: Columns) -> Iterator[Found]:
         summary=f"{begin.size} times the program stops to write {size(median(moved))}, "
         f"{in_words(writing)} in all, "
         "and computes nothing meanwhile",
-        cause="The program computes, writes, and computes again. Storage and processors take turns instead of "
+        cause="The program starts writes in the background, but waits for them right away. Storage and processors take "
+        "turns instead of working at once."
+        if starts
+        else "The program computes, writes, and computes again. Storage and processors take turns instead of "
         "working at once.",
         evidence=[
             Evidence("times that it stops to write", float(begin.size), "times"),
@@ -140,7 +189,12 @@ def _overlap(run: Columns) -> Iterator[Found]:
         ],
         remedies=[
             behind(files),
-            Remedy("source", "start writes with MPI_File_iwrite_at and wait for them after the next step"),
+            Remedy(
+                "source",
+                "wait for the writes (MPI_Wait) after the next step, not right behind the calls that start them"
+                if starts
+                else "start writes with MPI_File_iwrite_at and wait for them after the next step",
+            ),
         ],
         files=files,
         ranks=run.ranks_of(calls & run.is_op("write")),
@@ -209,7 +263,7 @@ OVERLAP = Rule(
     layer="MPI-IO",
     order=90,
     definition="Three or more bursts of like amounts (within a factor 3, 1 MiB or more each), with pauses "
-    "between, and no asynchronous writes.",
+    "between, and no asynchronous writes. Those that are waited for right away are none.",
     source="Moody et al. 2010 (SCR); Gropp, Lusk and Thakur 1999, Using MPI-2, chapter 3 (parallel I/O)",
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
     gain="low: 0, for the network and memory may be busy while computing; lost: the smaller of writing, without "

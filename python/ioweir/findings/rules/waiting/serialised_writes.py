@@ -23,6 +23,8 @@ _TURNS = 8
 _ORDERLY = 0.8
 _WAITED = 0.5
 _PAUSES = 0.1
+_OF_POSSIBLE = 0.2
+_NEVER = 0.005
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -39,7 +41,9 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
     spent = run.busy_by_unit(calls)
     union = run.span_s(calls)
     overlap = 1 - union / max(float(spent.sum()), 1e-12)
-    if overlap > _AT_ONCE:
+    # A rank that writes far longer than the others leaves little to be done at once.
+    possible = float(spent.sum() - spent.max(initial=0.0))
+    if overlap > _AT_ONCE or float(spent.sum()) - union > _OF_POSSIBLE * possible:
         return
     chosen = np.flatnonzero(calls)
     chosen = chosen[np.argsort(run.start[chosen], kind="stable")]
@@ -69,8 +73,8 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         seconds=min(union + passed_on, run.wall_s),
         low=None if again and not from_memory(run, calls) else 0.0,
         high=lost,
-        summary=f"{writers} ranks {op} one after the other, never two at a time: {in_words(union)} instead of "
-        f"{in_words(float(spent.max()))} for the longest of them",
+        summary=f"{writers} ranks {op} one after the other, {'never' if overlap < _NEVER else 'hardly ever'} two at a "
+        f"time: {in_words(union)} instead of {in_words(float(spent.max()))} for the longest of them",
         cause="The ranks take turns: by messages or barriers in the program, by locks, or by the shared file "
         "pointer. While one writes, the others wait."
         if op == "write"
@@ -139,6 +143,12 @@ RULE = Rule(
             "at once",
             "under 10 %",
             "independent ranks that write half of the time are together in far more of it: for two ranks 33 %",
+        ),
+        Threshold(
+            "of what could be",
+            "under a fifth",
+            "at most what all but the longest rank write can be at once. For two equal ranks it is half of the "
+            "writing, of which a fifth is 10 %; beside a rank that writes far longer than the others it is little",
         ),
         Threshold(
             "turns",

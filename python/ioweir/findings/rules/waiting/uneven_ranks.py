@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _WAITED = 0.25
 _SIGMA = 4
+_SHOWN = 0.05
+"""Percent that a figure with one digit behind the point still shows."""
 _SAME_FOR_ALL = (
     "what is read goes to all ranks with MPI_Bcast. If each of them needs all of it, this is as it should be: the "
     "trace does not tell"
@@ -58,9 +60,10 @@ def _one(run: Columns) -> Iterator[Found]:
         seconds = min(price.seconds + waits.beside, run.wall_s)
         if not run.worth(seconds):
             continue
-        # Messages are spared altogether; of its own calls the rank keeps its part.
-        messages = seconds - price.seconds
-        high = seconds - price.seconds / run.unit_count
+        # Messages are spared altogether; of its own calls the rank keeps its part, and of its computing as well.
+        processors = int(run.trace.run.get("processors") or run.unit_count)
+        messages = max(seconds - price.seconds - waits.working / min(processors, run.unit_count), 0.0)
+        high = messages + price.seconds * (1 - 1 / run.unit_count)
         low = messages / 2 if from_memory(run, run.storage & run.beneath(calls)) else None
         if WAITING in run.recorded and waits.whole < _WAITED * high:
             low = 0.0
@@ -79,9 +82,14 @@ def _one(run: Columns) -> Iterator[Found]:
                 Evidence(f"time of its {op}s", price.seconds, "s"),
                 Evidence("waiting of another rank in MPI for it, in the mean", waits.whole, "s"),
                 Evidence(
-                    f"of it while rank {rank} {'collects it' if op == 'write' else 'passes it on'}",
+                    f"of it while rank {rank} {'collects and packs it' if op == 'write' else 'passes it on'}",
                     waits.beside,
                     "s",
+                ),
+                *(
+                    [Evidence(f"of that while rank {rank} computes for longer than packing takes", waits.working, "s")]
+                    if run.worth(waits.working)
+                    else []
                 ),
             ],
             remedies=[
@@ -109,10 +117,8 @@ def _of_one(run: Columns, rank: int, op: str, moved: float, total: float) -> str
         )
     share = 100 * moved / total
     left = 100 - share
-    return (
-        f"rank {rank} {op}s {share:.{0 if left >= 1 else 1}f} % of all bytes ({size(moved)} of {size(total)}), and "
-        f"{others} the rest"
-    )
+    part = f"{share:.0f}" if left >= 1 else f"{share:.1f}" if left >= _SHOWN else "over 99.9"
+    return f"rank {rank} {op}s {part} % of all bytes ({size(moved)} of {size(total)}), and {others} the rest"
 
 
 def _most_of(run: Columns, calls: Mask) -> Mask:
@@ -270,11 +276,13 @@ ONE = Rule(
         ),
         ONE_WRITER,
     ),
-    gain="lost: all but 1/ranks of the rank's own calls' time, and all of the waiting beside them; low: a quarter, for "
-    "the storage may not be faster for several; where the node's memory answered, a half of the waiting beside them; 0 "
-    "where the others do not wait",
-    limits="Without the layer MPI no waiting is counted. Of what the rank computes between its messages and its calls "
-    "no more is counted than packing takes. Ranks that ask with MPI_Test and the like are not seen to wait.",
+    gain="lost: all but 1/ranks of the rank's own calls' time, and the waiting beside them. While the rank computes "
+    "for longer than packing takes (it formats text), all but 1/ranks of that waiting, of 1/processors where ranks "
+    "share them: each rank will do its part. Low: a quarter, for the storage may not be faster for several; where "
+    "the node's memory answered, a half of the waiting beside them; 0 where the others do not wait",
+    limits="Without the layer MPI no waiting is counted. What the rank computes between its messages and its calls "
+    "counts where no pause is longer than packing takes, or than 1 % of the run before a call. Ranks that ask with "
+    "MPI_Test and the like are not seen to wait.",
     needs=(),
     find=_one,
     of_ranks=True,

@@ -399,6 +399,39 @@ TEST_F(EngineTest, FaultyArgumentsAreTheLibrarysToReport) {
     remove(path);
 }
 
+TEST_F(EngineTest, SeeksThatLeadNowhereFailAsTheLibrarysAndMoveNothing) {
+    const std::string path = world->path("nowhere.engine");
+    const auto tried = [&](const IoCalls& io) {
+        MPI_File file = open(io, path);
+        native_view(io, file, 3, MPI_INT, MPI_INT);
+        std::vector<long long> all;
+        const auto seek = [&](MPI_Offset offset, int whence) {
+            const int code = &io == &world->engine ? world->hooks.File_seek(file, offset, whence)
+                                                   : PMPI_File_seek(file, offset, whence);
+            int error_class = code;
+            if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);
+            MPI_Offset position = -1;
+            if (&io == &world->engine)
+                world->hooks.File_get_position(file, &position);
+            else
+                PMPI_File_get_position(file, &position);
+            all.insert(all.end(), {error_class, position});
+        };
+        seek(7, MPI_SEEK_SET);
+        seek(-1, MPI_SEEK_SET);
+        seek(-8, MPI_SEEK_CUR);
+        seek(-7, MPI_SEEK_CUR);
+        seek(2, MPI_SEEK_CUR);
+        seek(-1000, MPI_SEEK_END);
+        io.close(&file);
+        return all;
+    };
+    const std::vector<long long> library = tried(world->library);
+    EXPECT_EQ(tried(world->engine), library);
+    EXPECT_EQ(library[3], 7) << "the library left its pointer where it was";
+    remove(path);
+}
+
 TEST_F(EngineTest, AnOpenThatFailsFailsForEveryone) {
     MPI_File file = MPI_FILE_NULL;
     EXPECT_NE(world->engine.open(MPI_COMM_WORLD, "/no/such/directory/x.engine", MPI_MODE_RDONLY, MPI_INFO_NULL, &file),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from tracing import MPIS, OPEN_MPI, Mpi, build, ioweir_run, preload_library, preloaded
+from tracing import MPIS, OPEN_MPI, Mpi, build, ioweir_run, preload_library, preloaded, run
 
 if TYPE_CHECKING:
     from tracing import Traced
@@ -97,6 +97,24 @@ def test_opened_it_is_an_ordinary_file(place: Path, call: str) -> None:
     assert (place / "file").read_bytes() == expected()
     assert directories(place) == []
     assert sorted(path.name for path in place.iterdir()) == ["file"]
+
+
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+@pytest.mark.parametrize("folder", [".", "elsewhere"])
+def test_mpi_io_through_a_symbolic_link_is_on_the_file_itself(tmp_path: Path, mpi: Mpi, folder: str) -> None:
+    for name in ("place", "place/elsewhere"):
+        (tmp_path / name).mkdir()
+    path, link = tmp_path / "place" / "file", tmp_path / "place" / folder / "link"
+    program = build("container_links.c", mpi.cc)
+    without = mpi.launch(RANKS, program, tmp_path / "place" / "ordinary", tmp_path / "place" / "link-to-ordinary")
+    run(without).expect(0)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    ioweir_run(tmp_path / "trace", mpi.launch(RANKS, program, path, link), options=["--plan", tmp_path / "plan.toml"])
+    assert is_header_file(path)
+    assert not link.is_symlink()
+    assert len(directories(path.parent)) == 1
+    assert directories(path.parent / "elsewhere") == []
+    assert command(path.parent, "cat", path) == expected()
 
 
 def test_opened_through_a_symbolic_link_the_file_itself_is_made_ordinary(place: Path) -> None:

@@ -101,7 +101,8 @@ Result<Walked> walk_batches(const Identity& identity, const guarded::File& file,
 }
 
 /// As it is, where it cannot be told.
-std::string absolute(const std::string& path) {
+std::string absolute(const std::string& given) {
+    const std::string path = without_link(given);
     std::array<char, PATH_MAX> folder{};
     if (::realpath(guarded::folder_name_of(path).c_str(), folder.data()) == nullptr) return path;
     return std::string(folder.data()) + "/" + guarded::file_name_of(path);

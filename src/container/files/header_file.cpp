@@ -5,12 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/checked_text.hpp"
 #include "base/container_met.hpp"
+#include "base/guarded_files.hpp"
 
 namespace ioweir::container {
 namespace {
@@ -114,9 +118,22 @@ Result<HeaderFile> parse_header_file(std::string_view text) {
     return header_file;
 }
 
+std::string without_link(const std::string& path) {
+    struct stat own{};
+    std::array<char, PATH_MAX> real{};
+    if (guarded::status_of_path(path, own) != 0 || !S_ISLNK(own.st_mode)) return path;
+    return ::realpath(path.c_str(), real.data()) != nullptr ? std::string(real.data()) : path;
+}
+
+bool is_only_name(const std::string& path) {
+    struct stat own{};
+    return guarded::status_of_path(path, own) == 0 && S_ISREG(own.st_mode) && own.st_nlink == 1;
+}
+
 std::string directory_of(const std::string& header_file_path, const std::string& id) {
-    const std::size_t slash = header_file_path.rfind('/');
-    const std::string beside = slash == std::string::npos ? "" : header_file_path.substr(0, slash + 1);
+    const std::string path = without_link(header_file_path);
+    const std::size_t slash = path.rfind('/');
+    const std::string beside = slash == std::string::npos ? "" : path.substr(0, slash + 1);
     return beside + ".ioweir-" + id;
 }
 

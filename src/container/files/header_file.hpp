@@ -61,7 +61,13 @@ inline constexpr std::string_view header_file_beginning = "ioweir container ";
 /// Of a header file's whole text.
 [[nodiscard]] Result<HeaderFile> parse_header_file(std::string_view text);
 
+/// The header file's own name, where the path is a link's: as realpath() has it. Else, and where it cannot be told, the path.
+[[nodiscard]] std::string without_link(const std::string& path);
+/// Would removing this name remove the header file? Not if the name is a link's, or if the file has another name.
+[[nodiscard]] bool is_only_name(const std::string& path);
+
 /// The directory of a header file's bytes: in the directory of the header file, named by its id, so that renaming the header file loses nothing.
+/// A link to the header file leads to it.
 [[nodiscard]] std::string directory_of(const std::string& header_file_path, const std::string& id);
 
 /// The header file at a path; nothing when an ordinary file (or none) is there. An Error: a damaged one, or one that cannot be read.

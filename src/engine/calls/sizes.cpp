@@ -114,35 +114,37 @@ void settle(MPI_File fh) {
     if (handle && handle->file) settle_size(*engine(), *handle->file);
 }
 
-/// The engine's own pointer, by a distance or to a place. MPI error codes.
-int move_position(Handle& handle, MPI_File fh, MPI_Offset distance) {
+/// Moves the engine's own pointer by a distance or to a place. False, and it stands where it stood, where there is no such place.
+bool move_position(Handle& handle, MPI_File fh, MPI_Offset offset, int whence) {
     const PointerLock guard = lock_pointer(handle, true);
-    MPI_Offset place = handle.own_pointer;
-    if (__builtin_add_overflow(place, distance, &place)) place = -1;
-    return set_position(handle, fh, place);
-}
-int put_position(Handle& handle, MPI_File fh, MPI_Offset etypes) {
-    const PointerLock guard = lock_pointer(handle, true);
-    return set_position(handle, fh, etypes);
+    MPI_Offset place = whence == MPI_SEEK_CUR ? MPI_Offset{handle.own_pointer} : 0;
+    if (__builtin_add_overflow(place, offset, &place)) return false;
+    return set_position(handle, fh, place) == MPI_SUCCESS;
 }
 
+int seek_below(Handle* owner, MPI_File fh, MPI_Offset offset, int whence) {
+    if (owner == nullptr) return engine()->below.File_seek(fh, offset, whence);
+    const LentPointer lent(*owner, fh, true);
+    return engine()->below.File_seek(fh, offset, whence);
+}
+
+/// A place before the view's beginning is the library's to refuse, with its own error and to the file's error handler.
 int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
+    Handle* const handle = engine()->find_open(fh);
+    Handle* const owner = handle != nullptr && handle->own_pointer >= 0 ? handle : nullptr;
     if (const std::shared_ptr<Handle> mapped = engine()->find(fh);
         mapped && mapped->container && whence == MPI_SEEK_END) {
         const std::int64_t bytes = container_size(*engine(), *mapped);
         if (bytes < 0) return raise(fh, MPI_ERR_IO);
-        const MPI_Offset end = container_end(*mapped, bytes) + offset;
-        if (mapped->own_pointer >= 0) return raise(fh, put_position(*mapped, fh, end));
-        return engine()->below.File_seek(fh, end, MPI_SEEK_SET);
+        offset += container_end(*mapped, bytes);
+        whence = MPI_SEEK_SET;
     }
-    Handle* const handle = engine()->find_open(fh);
-    const bool owns = handle != nullptr && handle->own_pointer >= 0;
-    if (owns && whence == MPI_SEEK_SET) return raise(fh, put_position(*handle, fh, offset));
-    if (owns && whence == MPI_SEEK_CUR) return raise(fh, move_position(*handle, fh, offset));
+    if (owner != nullptr && (whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR) &&
+        move_position(*owner, fh, offset, whence)) {
+        return MPI_SUCCESS;
+    }
     if (whence == MPI_SEEK_END) settle(fh);
-    if (!owns) return engine()->below.File_seek(fh, offset, whence);
-    const LentPointer lent(*handle, fh, true);
-    return engine()->below.File_seek(fh, offset, whence);
+    return seek_below(owner, fh, offset, whence);
 }
 
 int hook_preallocate(MPI_File fh, MPI_Offset size) {

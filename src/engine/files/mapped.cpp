@@ -191,6 +191,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     if (handle.rank == 0) {
         told = prepare(engine, handle, found, rule, placing, held);
         told.open = number_of_open();
+        told.only_name = container::is_only_name(handle.path) ? 1 : 0;
     }
     tell(comm, told);
     if (told.kind < 0) return static_cast<int>(-told.kind);
@@ -223,7 +224,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
     const std::string problem = join_container(engine, handle, directory);
     const int failed = first_failed(comm, handle.rank, handle.size, problem.empty());
     if (failed == handle.size) {
-        handle.deletes_on_close = (amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
+        handle.deletes_on_close = (amode & MPI_MODE_DELETE_ON_CLOSE) != 0 && told.only_name != 0;
         handle.storage = handle.container.get();
         handle.begin = first_position(engine, handle, comm, amode);
         handle.shared_pointer = std::make_shared<SharedPointer>(engine.backend, directory,
@@ -389,10 +390,9 @@ Deletion begin_deletion(Engine& engine, const std::string& path) {
     const StorageScope scope(engine);
     Deletion deletion;
     auto lock = container::HeaderFileLock::take(path, container::HeaderFileLock::Kind::exclusive);
-    struct stat info{};
-    if (!lock || !lock.value().header_file() || ::stat(path.c_str(), &info) != 0) return deletion;
+    if (!lock || !lock.value().header_file()) return deletion;
     deletion.lock = lock.take();
-    if (info.st_nlink == 1) deletion.left = container::directory_of(path, *deletion.lock.header_file());
+    if (container::is_only_name(path)) deletion.left = container::directory_of(path, *deletion.lock.header_file());
     return deletion;
 }
 

@@ -26,6 +26,7 @@ struct OpenBroadcast {
     std::int64_t stamp = 0;       ///< the largest that is there
     std::int64_t after_dead = 0;  ///< an unfinished generation before this one has died
     std::int64_t open = 0;        ///< a number that no other open of the container has
+    std::int64_t only_name = 0;   ///< to delete the file at the path of the open is to delete the header file
     std::array<char, 32> id{};
 
     static constexpr std::int64_t changed = 3;  ///< the header file is not there any more

@@ -35,6 +35,7 @@ from ioweir.errors import (
     IoweirError,
 )
 from ioweir.launch import choices, clock, guardian, launchers, pnetcdf, shim, stuck, wrappers
+from ioweir.launch.commands import find_command
 from ioweir.launch.tracing_options import VARIABLES, Tracing
 from ioweir.plan.plan_check import check_plan
 from ioweir.programs import sanitizers
@@ -200,18 +201,6 @@ def prepare(
         if names:
             direct["PATH"] = f"{shims}{os.pathsep}{search}"
     return Prepared(path, tuple(words), direct, program, shims=tuple(names), warnings=notes)
-
-
-def find_command(name: str, environment: Mapping[str, str]) -> str:
-    """Where a command lies, or the error a shell would give."""
-    found = shutil.which(name, path=environment.get("PATH", os.defpath))
-    if found is not None:
-        return found
-    if "/" in name and Path(name).exists():
-        what = "is a directory" if Path(name).is_dir() else "is not executable (chmod +x makes it so)"
-        raise IoweirError(f"{name}: {what}", EXIT_NOT_EXECUTABLE)
-    where = "no such file" if "/" in name else "not found in PATH"
-    raise IoweirError(f"{name}: {where}. Check the command after `--`", EXIT_NOT_FOUND)
 
 
 def make_directory(output: Path | None, program: str, now: float) -> Path:

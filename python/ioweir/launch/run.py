@@ -11,6 +11,7 @@ import errno
 import fnmatch
 import itertools
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -364,7 +365,7 @@ def run(words: Sequence[str], options: Options) -> int:
             if not options.quiet:
                 _say("the trace is deleted (--discard); commands named above need a run without that option")
         else:
-            _say(f"the trace is kept for a look at what went wrong: `ioweir report {shown(directory)}`")
+            _say(f"the trace is kept for a look at what went wrong: `ioweir report {shlex.quote(shown(directory))}`")
     return code
 
 
@@ -464,7 +465,7 @@ def _conclude(directory: Path, ended: Ended, options: Options, report: Report | 
         if why:
             _say(why)
     if not options.quiet and not options.discard:
-        _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
+        _say(f"trace in {directory} (`ioweir report {shlex.quote(str(directory))}` prints this again)")
     if not options.verify:
         return ended.shell_code
     # Loaded when the program has ended, as all that reports need.

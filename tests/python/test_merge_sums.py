@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -232,3 +233,16 @@ def test_times_that_cannot_be_are_damage(began: int, ended: int, tmp_path: Path)
     place.write_bytes(zstandard.ZstdCompressor().compress(json.dumps(content).encode()))
     done = completed([*IOWEIR, "report", tmp_path / "merged"])
     assert f"ranks that started at {began} ns ended at {ended} ns" in done.stdout + done.stderr
+
+
+def test_without_room_nothing_is_left_and_the_place_is_named(tmp_path: Path) -> None:
+    trace = written(job(1, 1, 2), tmp_path / "trace")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            merge_sums.merge([trace], tmp_path / "sums")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(tmp_path / "sums/all.sums.zst")
+    assert not (tmp_path / "sums").exists()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from ioweir.base import locate
 from ioweir.base.compiled import compiled
-from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, IoweirError
+from ioweir.errors import EXIT_FAILED, EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, EXIT_OK, IoweirError
 from ioweir.launch import doctor, launchers
 from ioweir.programs import elf, io_functions, symbols
 
@@ -280,6 +280,16 @@ def test_a_command_that_is_not_there() -> None:
     with pytest.raises(IoweirError, match="nosuchprogram: not found") as caught:
         doctor.examine(["nosuchprogram"])
     assert caught.value.exit_code == EXIT_NOT_FOUND
+
+
+@pytest.mark.parametrize("command", [["FILE"], ["mpirun.openmpi", "-n", "2", "FILE"]])
+def test_a_command_that_cannot_be_executed(command: list[str], tmp_path: Path) -> None:
+    plain = tmp_path / "notes.txt"
+    plain.write_text("no program", encoding="utf-8")
+    for path, why in ((plain, "is not executable"), (tmp_path, "is a directory")):
+        with pytest.raises(IoweirError, match=why) as caught:
+            doctor.examine([str(path) if word == "FILE" else word for word in command])
+        assert caught.value.exit_code == EXIT_NOT_EXECUTABLE
 
 
 @pytest.mark.parametrize(

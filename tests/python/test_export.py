@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import errno
 import json
+import resource
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,17 @@ RANKS = 4
 def rows_of(query: str) -> list[Any]:
     """What DuckDB answers."""
     return duckdb.connect().execute(query).fetchall()
+
+
+@contextlib.contextmanager
+def smallest_files() -> Iterator[None]:
+    """No file may have more than a byte."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +220,22 @@ def test_what_cannot_be_exported_is_said(trace: Path, tmp_path: Path) -> None:
     (tmp_path / "full" / "mine").write_text("x")
     with pytest.raises(IoweirError, match="holds something"):
         export(trace, "parquet", tmp_path / "full")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "perfetto"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_without_room_nothing_is_left_and_the_place_is_named(
+    trace: Path, tmp_path: Path, kind: str, is_there: bool
+) -> None:
+    name = "out.csv" if kind == "csv" else "out"
+    out = tmp_path / name
+    if is_there and kind == "parquet":
+        out.mkdir()
+    with smallest_files(), pytest.raises(OSError, match="File too large") as caught:
+        export(trace, kind, out)
+    assert caught.value.errno == errno.EFBIG
+    assert caught.value.filename == str(out)
+    assert [path.name for path in tmp_path.rglob("*")] == ([name] if is_there and kind == "parquet" else [])
 
 
 def test_sums_of_an_imported_log(tmp_path: Path) -> None:

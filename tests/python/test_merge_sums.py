@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any, Final
@@ -232,3 +233,41 @@ def test_times_that_cannot_be_are_damage(began: int, ended: int, tmp_path: Path)
     place.write_bytes(zstandard.ZstdCompressor().compress(json.dumps(content).encode()))
     done = completed([*IOWEIR, "report", tmp_path / "merged"])
     assert f"ranks that started at {began} ns ended at {ended} ns" in done.stdout + done.stderr
+
+
+def test_without_room_nothing_is_left_and_the_place_is_named(tmp_path: Path) -> None:
+    trace = written(job(1, 1, 2), tmp_path / "trace")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            merge_sums.merge([trace], tmp_path / "sums")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.filename == str(tmp_path / "sums/all.sums.zst")
+    assert not (tmp_path / "sums").exists()
+
+
+WITH_EVENTS: Final = {
+    "timeline": [],
+    "merge-trace": ["-o", "log.csv"],
+    "explain": ["--plan", "plan.toml", "--trace"],
+    "simulate": ["--machine", "hopper", "--trace"],
+    "tune": ["--machine", "hopper", "-o", "new.toml"],
+    "calibrate": ["-o", "machine.toml", "--trace"],
+    "replay": [],
+}
+
+
+@pytest.mark.parametrize("command", WITH_EVENTS)
+def test_sums_are_not_taken_for_a_run_without_calls(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merge_sums.merge([written(job(1, 1, 2), tmp_path / "trace")], tmp_path / "sums")
+    (tmp_path / "plan.toml").write_text('[[file]]\nmatch = "*"\nwriters = "everyone"\n')
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    done = completed([*IOWEIR, command, *WITH_EVENTS[command], "sums"])
+    message = f"ioweir: sums holds sums of calls and no events; {command} needs a trace of `ioweir run`\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
+    assert sorted(tmp_path.iterdir()) == before

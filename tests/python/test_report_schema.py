@@ -37,6 +37,7 @@ def everything() -> Builder:
         Call(0, "write", 40, 41, "/dev/shm/vader_segment.n.0.1.0", 40),
         Call(2, "read", 0, 1, "job.sh", 80),
         Call(0, "pread", 50, 51, "/data/log", 8, site=1),
+        Call(0, "MPI_Barrier", 70, 80),
     )
     names = {function.name for function in FUNCTIONS}
     for layer in LAYERS:
@@ -64,6 +65,8 @@ def test_reports_with_everything_and_with_nothing() -> None:
     document = check(everything(), run={"plan": "p.toml", "verify": True, "signal": 9, "exit_code": None}, dropped=2)
     for key in ("call_sites", "not_counted", "damage", "partial_reasons", "messages"):
         assert document[key] or key == "damage", key
+    assert document["layers"]["MPI"]["wait"]["calls"] == 1
+    assert all("MPI" not in row["layers"] for row in document["files"]), "waiting is in no file's figures"
     assert document["locks"]["longest"]
     assert document["runtime_files"]["files"] == 1
     assert check(Builder())["events"] == 0

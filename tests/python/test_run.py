@@ -322,6 +322,11 @@ def test_the_report_goes_to_stderr(place: Place) -> None:
     assert done.stderr.startswith("echo: ")
 
 
+def test_the_command_that_shows_the_report_again_can_be_copied(place: Place) -> None:
+    done = place.ioweir("run", "-o", "my trace", "--", "echo", "hello")
+    assert f"`ioweir report '{place.root / 'my trace'}'`" in done.stderr
+
+
 SHELLS = [shell for shell in (("sh", "sh"), ("bash", "sh"), ("dash", "sh"), ("tcsh", "csh")) if shutil.which(shell[0])]
 
 

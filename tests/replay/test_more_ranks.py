@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,12 @@ def test_a_second_trace_tells_what_one_leaves_open(trace: Path, two: Path) -> No
     assert any("checked against 4 and 2 ranks" in remark for remark in made.remarks)
     done = runs.ioweir("replay", two, "--also", trace, code=2)
     assert "say which, --ranks N" in done.stderr
+
+
+def test_a_second_trace_of_as_many_ranks_checks_nothing(trace: Path, tmp_path: Path) -> None:
+    again = shutil.copytree(trace, tmp_path / "again")
+    with pytest.raises(IoweirError, match="--also: two traces of 4 ranks say no more than one; give one of another"):
+        more_ranks.on_ranks(trace, from_trace.read(trace), 8, [again])
 
 
 def test_the_replay_is_run_on_two_ranks(trace: Path, tmp_path: Path) -> None:

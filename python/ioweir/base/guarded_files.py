@@ -47,6 +47,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 # Names of what this process has open already: whatever it is, the user has handed it over.
 _HANDED_OVER: Final = ("/dev/fd/", "/dev/std", "/proc/self/fd/")
 _BLOCK: Final = 1 << 16
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UnsafeFileError(OSError):
@@ -248,7 +249,7 @@ class Folder:
         except OSError as error:  # by the name that the user knows
             raise OSError(error.errno, error.strerror, str(self.path / name)) from error
         try:
-            with os.fdopen(descriptor, "w+b") as file:
+            with written_as(self.path / name), os.fdopen(descriptor, "w+b") as file:
                 yield file
             os.replace(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
         except BaseException:
@@ -269,7 +270,7 @@ class Folder:
         _one_name(name)
         draft = f".{name[:200]}.{os.urandom(8).hex()}"
         try:
-            with self.make_folder(draft) as inner:
+            with written_as(self.path / name), self.make_folder(draft) as inner:
                 yield f"{inner.path_by_descriptor()}/data"
                 os.replace("data", name, src_dir_fd=inner.descriptor, dst_dir_fd=self.descriptor)
         finally:
@@ -404,6 +405,17 @@ def read_named(path: Path, most: int = MOST_TEXT) -> bytes:
             os.close(descriptor)
     finally:
         os.close(looked)
+
+
+@contextlib.contextmanager
+def written_as(path: Path) -> Iterator[None]:
+    """Where there is no room for what is written, the error says of which file; the kernel's says none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
 @contextlib.contextmanager

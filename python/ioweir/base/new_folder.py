@@ -7,7 +7,7 @@ import fnmatch
 import os
 from typing import TYPE_CHECKING
 
-from ioweir.base.guarded_files import Folder
+from ioweir.base.guarded_files import Folder, written_as
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 
 if TYPE_CHECKING:
@@ -41,20 +41,21 @@ def new_folder(output: Path, mode: int = 0o777) -> Folder:
 
 
 @contextlib.contextmanager
-def whole_folder(output: Path, own: Sequence[str]) -> Iterator[Folder]:
+def whole_folder(output: Path, own: Sequence[str], mode: int = 0o777) -> Iterator[Folder]:
     """As `new_folder`, but where writing into it fails or is interrupted, nothing of it is left.
 
-    `own`: patterns of the names that are written.
+    `own`: patterns of the names that are written, of files and of folders with all that is in them.
     """
     is_there = output.exists()
-    with new_folder(output) as folder:
+    with new_folder(output, mode) as folder:
         try:
-            yield folder
+            with written_as(output):
+                yield folder
         except BaseException:
             with contextlib.suppress(OSError):
                 for name in folder.names():
                     if any(fnmatch.fnmatchcase(name, pattern) for pattern in own):
-                        folder.remove(name, missing_ok=True)
+                        folder.remove_tree(name)
                 if not is_there:
                     with Folder.open(output.parent) as above:
                         above.remove_empty(output.name)

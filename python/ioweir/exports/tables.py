@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from ioweir.base.new_folder import new_folder
+from ioweir.base.new_folder import whole_folder
 from ioweir.base.progress import watched
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.trace.merge import Merger, plain, replacing, table_writer
@@ -31,10 +31,14 @@ _CSV: Final = (".csv", ".csv.gz", ".csv.zst")
 
 def parquet(trace: Trace, output: Path, progress: IO[str] | None) -> int:
     """OUT/node=HOST/rank=RANK/part-N.parquet; how many rows of sums stand beside them."""
+    with whole_folder(output, ("node=*", COUNTS)):
+        return _parquet(trace, output, progress)
+
+
+def _parquet(trace: Trace, output: Path, progress: IO[str] | None) -> int:
     import pyarrow as pa  # noqa: PLC0415 (this format only)
     from pyarrow import dataset  # noqa: PLC0415
 
-    new_folder(output).close()
     rows = _Rows(trace)
     metadata = {**rows.merger.metadata(), "ioweir.export_version": str(FORMAT_VERSION)}
 

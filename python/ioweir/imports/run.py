@@ -143,4 +143,5 @@ def to_text(made: Imported) -> list[str]:
         + (f", {made.events:,} events" if made.events else ""),
     ]
     lines += [f"PARTIAL: {why}" for why in made.partial]
-    return [*lines, f"Look at it: ioweir report {made.directory}; ioweir findings {made.directory}"]
+    directory = shlex.quote(str(made.directory))
+    return [*lines, f"Look at it: ioweir report {directory}; ioweir findings {directory}"]

@@ -21,6 +21,7 @@ from ioweir.base.guarded_files import named_holds, open_named
 from ioweir.base.spec_names import LAYERS, MPI_IO, POSIX, STDIO
 from ioweir.errors import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, IoweirError
 from ioweir.launch import launchers, wrappers
+from ioweir.launch.commands import find_command
 from ioweir.programs import elf, io_functions, linking, sanitizers
 from ioweir.trace.reader import function_table
 
@@ -125,9 +126,7 @@ def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str
     at = wrappers.unwrap(words)
     if not launchers.find_launcher(words, at):
         return words[at:]
-    path = shutil.which(words[at])
-    if path is None:
-        raise IoweirError(f"{words[at]}: not found in PATH. Install the MPI whose launcher it is", EXIT_NOT_FOUND)
+    path = find_command(words[at], os.environ, "Install the MPI whose launcher it is")
     known = launchers.identify(path)
     result["launcher"] = path
     result["launcher_kind"] = known.kind.value if known else None
@@ -160,10 +159,8 @@ def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str
 
 
 def _look_at_program(words: Sequence[str], result: Examination) -> None:
-    path = shutil.which(words[0])
+    path = find_command(words[0], os.environ)
     result["program"] = wrappers.program_name(words)
-    if path is None:
-        raise IoweirError(f"{words[0]}: not found in PATH or not executable. Check the command", EXIT_NOT_FOUND)
     result["program_path"] = path
     if not elf.is_elf(path):
         interpreter = script_interpreter(path)

@@ -11,6 +11,7 @@ import errno
 import fnmatch
 import itertools
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ from ioweir.errors import (
     IoweirError,
 )
 from ioweir.launch import choices, clock, guardian, launchers, pnetcdf, shim, stuck, wrappers
+from ioweir.launch.commands import find_command
 from ioweir.launch.tracing_options import VARIABLES, Tracing
 from ioweir.plan.plan_check import check_plan
 from ioweir.programs import sanitizers
@@ -202,18 +204,6 @@ def prepare(
     return Prepared(path, tuple(words), direct, program, shims=tuple(names), warnings=notes)
 
 
-def find_command(name: str, environment: Mapping[str, str]) -> str:
-    """Where a command lies, or the error a shell would give."""
-    found = shutil.which(name, path=environment.get("PATH", os.defpath))
-    if found is not None:
-        return found
-    if "/" in name and Path(name).exists():
-        what = "is a directory" if Path(name).is_dir() else "is not executable (chmod +x makes it so)"
-        raise IoweirError(f"{name}: {what}", EXIT_NOT_EXECUTABLE)
-    where = "no such file" if "/" in name else "not found in PATH"
-    raise IoweirError(f"{name}: {where}. Check the command after `--`", EXIT_NOT_FOUND)
-
-
 def make_directory(output: Path | None, program: str, now: float) -> Path:
     """The trace directory: the one asked for, which must be empty, or a new one named by program and time.
 
@@ -375,7 +365,7 @@ def run(words: Sequence[str], options: Options) -> int:
             if not options.quiet:
                 _say("the trace is deleted (--discard); commands named above need a run without that option")
         else:
-            _say(f"the trace is kept for a look at what went wrong: `ioweir report {shown(directory)}`")
+            _say(f"the trace is kept for a look at what went wrong: `ioweir report {shlex.quote(shown(directory))}`")
     return code
 
 
@@ -475,7 +465,7 @@ def _conclude(directory: Path, ended: Ended, options: Options, report: Report | 
         if why:
             _say(why)
     if not options.quiet and not options.discard:
-        _say(f"trace in {directory} (`ioweir report {directory}` prints this again)")
+        _say(f"trace in {directory} (`ioweir report {shlex.quote(str(directory))}` prints this again)")
     if not options.verify:
         return ended.shell_code
     # Loaded when the program has ended, as all that reports need.

@@ -11,6 +11,7 @@ Lives here: which plans, what is made of what was measured. Not here: the rounds
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import time
@@ -367,7 +368,7 @@ def _plan_text(asked: tune.Options, result: dict[str, Any], rules: str, *, measu
     lines = [
         f"made by ioweir tune --measure for {result['what']}", f"machine: {result['machine']}", *result["reasons"],
         f"simulated before: {units.times(ratio['ratio'])} ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
-        f"{shown}; the program itself: ioweir run --plan {asked.output} -- CMD",
+        f"{shown}; the program itself: ioweir run --plan {shlex.quote(str(asked.output))} -- CMD",
     ]  # fmt: skip
     return tune.commented(lines, rules)
 

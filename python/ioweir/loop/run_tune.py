@@ -13,6 +13,7 @@ import subprocess
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import plain_text, processes, units
@@ -64,7 +65,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
         raise forwarding.SignalError(
             interrupt.number,
             f"ended by signal {interrupt.number} after the first run. To look for a plan: "
-            f"ioweir tune {folder / BEFORE} --measure -o {plan}",
+            f"ioweir tune {quote(str(folder / BEFORE))} --measure -o {quote(str(plan))}",
         ) from interrupt
     except (IoweirError, OSError) as error:
         _say(f"no plan can be looked for: {error}")
@@ -131,10 +132,10 @@ def verdict(folder: Path, expected: dict[str, float], how: str) -> list[str]:
         f"verdict: {word} in this one run; one run a side does not tell a gain from noise",
     ]
     if how != MEASURED:
-        lines[-1] += f". To know: ioweir tune {folder / BEFORE} --measure -o measured.toml"
+        lines[-1] += f". To know: ioweir tune {quote(str(folder / BEFORE))} --measure -o measured.toml"
     if io_ratio > 1:
-        lines.append(f"for the next job: ioweir run --plan {folder / PLAN} -- CMD")
-        lines.append(f"more: ioweir compare {folder / BEFORE} {folder / AFTER}")
+        lines.append(f"for the next job: ioweir run --plan {quote(str(folder / PLAN))} -- CMD")
+        lines.append(f"more: ioweir compare {quote(str(folder / BEFORE))} {quote(str(folder / AFTER))}")
     else:
         lines.append(f"{folder / PLAN} is kept, and was not faster here")
     return lines

@@ -209,6 +209,7 @@ def _of_trace(text: str, options: Options) -> dict[str, Any]:
     assert options.trace is not None
     rules = _rules(text, options)
     loaded = reader.read(options.trace)
+    loaded.require_events(options.trace, "explain")
     if loaded.unreadable:
         raise IoweirError(f"calls of all ranks are needed, and {'; '.join(loaded.unreadable)}")
     ranks = pattern.all_ranks_of(loaded)

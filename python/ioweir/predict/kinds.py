@@ -94,6 +94,7 @@ def of_trace(trace: Trace, requests: Requests, directory: Path, file: str | None
         mine.spent[process] = mine.spent.get(process, 0) + spent
     moving = {name: mine for name, mine in sums.items() if any(sum(one.values()) for one in mine.moved.values())}
     if not moving:
+        trace.require_events(directory, "tune")
         raise IoweirError(f"{directory}: no MPI-IO call of this trace moved a byte; simulate takes MPI-IO calls")
     if file is not None:
         path = pattern.file_named([path for mine in moving.values() for path in mine.moved], file)

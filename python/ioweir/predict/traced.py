@@ -60,6 +60,7 @@ class _Stretch:
 def of_trace(directory: Path) -> Found:
     """Raises IoweirError where the trace has no calls to fit to."""
     loaded = reader.read(directory)
+    loaded.require_events(directory, "calibrate")
     stretches = list(_stretches(loaded))
     if not stretches:
         raise IoweirError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import statistics
 import time
 from collections.abc import Sequence
@@ -536,7 +537,8 @@ def described(row: Mapping[str, Any]) -> str:
 
 def _plan_text(options: Options, result: Mapping[str, Any], rules: str) -> str:
     lines = [f"made by ioweir tune for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
-    lines.append(f"SIMULATED, {options.repeat} runs; measure it: ioweir run --plan {options.output} -- CMD")
+    shown = shlex.quote(str(options.output))
+    lines.append(f"SIMULATED, {options.repeat} runs; measure it: ioweir run --plan {shown} -- CMD")
     return commented(lines, rules)
 
 

@@ -144,6 +144,7 @@ def _chosen(trace: Trace, requests: Requests, file: str | None, directory: Path)
     for path, moved in zip(requests.path.tolist(), requests.bytes.tolist(), strict=True):
         sums[trace.paths[path]] = sums.get(trace.paths[path], 0) + moved
     if not sums or max(sums.values()) == 0:
+        trace.require_events(directory, "simulate")
         raise IoweirError(f"{directory}: no MPI-IO call of this trace moved a byte; simulate takes MPI-IO calls")
     if file is None:
         return max(sums, key=lambda name: sums[name])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base.new_folder import new_folder
+from ioweir.base.new_folder import whole_folder
 from ioweir.errors import IoweirError
 from ioweir.replay import benchmark_c, fold, from_trace
 from ioweir.replay.datatypes import BYTE
@@ -44,10 +44,10 @@ def make(trace: Path, output: Path) -> dict[str, Any]:
     program = benchmark_c.Program(recorded, kinds)
     text = program.text()
     readme = program.readme(text)
-    with new_folder(output) as folder:
-        folder.write("benchmark.c", text)
-        folder.write("Makefile", benchmark_c.MAKEFILE)
-        folder.write("README.md", readme)
+    files = {"benchmark.c": text, "Makefile": benchmark_c.MAKEFILE, "README.md": readme}
+    with whole_folder(output, tuple(files)) as folder:
+        for name, content in files.items():
+            folder.write(name, content)
     return {
         "output": str(output),
         "ranks": len(recorded.ranks),

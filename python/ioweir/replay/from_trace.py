@@ -39,8 +39,7 @@ def read(directory: Path) -> Recorded:
     count = ranks_of(trace)
     if count == 0:
         raise IoweirError(f"{directory}: there is no MPI program in this trace; replay takes the calls of MPI's ranks")
-    if trace.counted is not None and not trace.event_count:
-        raise IoweirError(f"{directory} holds sums of calls and no events; replay needs a trace of `ioweir run`")
+    trace.require_events(directory, "replay")
     return of_trace(trace, count, str(directory))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import plain_text, processes, units
 from ioweir.base.guarded_files import Folder
-from ioweir.base.new_folder import new_folder, require_empty, require_writable
+from ioweir.base.new_folder import require_empty, require_writable, whole_folder
 from ioweir.containers import container
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
@@ -76,7 +76,7 @@ def replay(options: Options) -> dict[str, Any]:
     kernels.refuse_too_many(len(recorded.ranks))
     about = described(options, recorded) | {"recorded": _amounts(original), "recorded_ranks": len(original.ranks)}
     if options.script is not None:
-        with new_folder(options.script) as folder:
+        with whole_folder(options.script, (write.script_name("*"),)) as folder:
             write.write_scripts(recorded, folder, options.seed)
         return about | {"replayed": None, "scripts": str(options.script)}
     with Prepared.make(options, recorded) as prepared:

@@ -21,8 +21,8 @@ VERSION: Final = 1
 _BLOCK: Final = 1 << 20
 
 
-def script_name(rank: int) -> str:
-    """Of the script of a rank."""
+def script_name(rank: int | str) -> str:
+    """Of the script of a rank; of `*` a pattern."""
     return f"{rank}.replay"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.progress import watched
-from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
+from ioweir.base.spec_names import DATA_OPS, IO_LAYERS, LAYERS, MPI_IO, OPS, POSIX, STDIO, WAITING
 from ioweir.base.units import seconds
 from ioweir.report import completeness, first_lines, lacking, model, steps
 from ioweir.report.run_findings import wall_from
@@ -297,7 +297,7 @@ def _file_rows(run: _Run) -> list[model.FileRow]:
     """One row a file that has counted events, most time in one layer first (layers hold each other's time)."""
     layers = [
         layer
-        for layer in LAYERS
+        for layer in IO_LAYERS
         if layer in (MPI_IO, POSIX) or any(layer_and_op(slot)[0] == layer for slot in run.sums.job)
     ]
     # Every layer's operations in order, with whether a file has them always.

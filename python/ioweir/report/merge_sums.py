@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ioweir.base import json_text
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.locate import RUN_FILE
-from ioweir.base.new_folder import new_folder, require_empty
+from ioweir.base.new_folder import require_empty, whole_folder
 from ioweir.base.processes import workers
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
@@ -83,7 +83,7 @@ def merge(sources: Sequence[Path], output: Path, *, jobs: int = 1, hosts: Sequen
     if not parts:
         raise IoweirError("no node holds an MPI rank: sums are by rank, and a report of so little needs none")
     merged = node_sums.merge(parts)
-    with new_folder(output, 0o700) as folder:
+    with whole_folder(output, (node_sums.MERGED_NAME, RUN_FILE), 0o700) as folder:
         node_sums.write(folder, node_sums.MERGED_NAME, merged)
         folder.write(RUN_FILE, "\n".join(json_text.lines(_run_of(sources))) + "\n")
     return Merged(

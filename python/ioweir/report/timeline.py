@@ -268,6 +268,7 @@ def timeline(directory: Path, options: Options) -> Timeline:
 
 def of_trace(trace: Trace, options: Options) -> Timeline:
     """The same of a trace that is open, without a picture."""
+    trace.require_events(trace.directory, "timeline")
     selection = _Selection(trace, options)
     sums = _sums(selection)
     shown = sorted(sums, key=lambda number: (-sums[number].bytes, -sums[number].time_ns, sums[number].name))[:MOST_ROWS]

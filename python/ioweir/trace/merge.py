@@ -81,8 +81,9 @@ def merge(directory: Path, output: Path | None = None, progress: IO[str] | None 
     log = output or directory / DEFAULT_NAME
     suffix = _suffix(log)
     files = log.with_name(log.name.removesuffix(suffix) + "-files" + suffix)
-    merger = Merger(read(directory))
-    trace = merger.trace
+    trace = read(directory)
+    trace.require_events(directory, "merge-trace")
+    merger = Merger(trace)
     with replacing(log) as unfinished_log, replacing(files) as unfinished_files:
         with table_writer(unfinished_log, suffix, merger.metadata()) as write:
 

@@ -352,6 +352,11 @@ class Trace:
     counted: Counted | None = None
     """Sums of calls, of which there are no events or only some: of imported logs."""
 
+    def require_events(self, directory: Path | str, who: str) -> None:
+        """An error where there are only sums, which must not be taken for a run without calls."""
+        if self.counted is not None and not self.event_count:
+            raise IoweirError(f"{directory} holds sums of calls and no events; {who} needs a trace of `ioweir run`")
+
     @cached_property
     def files(self) -> tuple[list[str], list[int]]:
         """The files' names, and of each of `paths` the file that it names: not to be changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ CROWDED: Final = (
     "ranks share processors with each other or with other programs, so that they wait for processors, too, and the "
     "trace does not tell which of both it was"
 )
+_BYTES: Final = re.compile(r"(?:\\x[0-9a-f]{2})+")  # of names that are no UTF-8, as the trace's reader writes them
 _MEMORY_NS: Final = 100_000
 _MEMORY_NS_PER_BYTE: Final = 1
 _COPIES: Final = 3
@@ -202,9 +204,18 @@ def counted(text: str, calls: Mask) -> Evidence:
 
 
 def pattern(path: str) -> str:
-    """A plan's pattern for a file: its name, with what stands for something else made harmless."""
-    name = path.rpartition("/")[2] or "*"
-    return "".join("?" if letter in '*?[]\\"' or not letter.isprintable() else letter for letter in name)
+    """A plan's pattern for a file: its name, with what stands for something else made harmless.
+
+    Beyond ASCII, programs take a character for one byte or for several, as their locale says: `*` matches both.
+    """
+    name = path.rpartition("/")[2]
+    return "*".join("".join(map(_harmless, part)) for part in _BYTES.split(name)) or "*"
+
+
+def _harmless(letter: str) -> str:
+    if not (letter.isprintable() or letter.isascii()):
+        return "*"
+    return "?" if letter in '*?[]\\"' or not letter.isprintable() else letter
 
 
 def rule_for(files: list[str], *lines: str) -> str:

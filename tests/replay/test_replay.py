@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import compared
 import pytest
 import runs
 from ioweir.errors import IoweirError
 from ioweir.launch import kernel
-from ioweir.replay import from_trace, names, order, write
+from ioweir.replay import from_trace, names, order, posix_files, write
 from ioweir.replay.datatypes import Pieces
 from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
 from ioweir.trace import reader
@@ -185,6 +187,8 @@ def test_files_are_kept_where_asked_and_scripts_can_be_read(program: tuple[str, 
         (("--directory", "/nowhere"), "--directory /nowhere: there is no such directory"),
         (("--mpi", "other"), "--mpi other: a replay needs an MPI library"),
         (("--hint", "cb_nodes"), "--hint cb_nodes: write NAME=VALUE"),
+        (("--hint", "=4"), "--hint =4: write NAME=VALUE"),
+        (("--hint", "cb_nodes="), "--hint cb_nodes=: write NAME=VALUE"),
         (("--memory", "much"), "--memory: 'much' is no size"),
     ],
 )
@@ -298,6 +302,19 @@ def test_types_that_would_fall_into_too_many_pieces_are_not_made() -> None:
 def _calls(*ranks: list[Op]) -> Recorded:
     calls = [RankCalls(rank, ops) for rank, ops in enumerate(ranks)]
     return Recorded(calls, ["/a"], ["a"], ())
+
+
+def test_what_is_left_out_is_said_of_what_it_is() -> None:
+    """Only of calls that would be made again is it a reason that their descriptor is not known."""
+    left_out: Counter[str] = Counter()
+    files = posix_files.PosixFiles(RankCalls(0), left_out, Counter())
+    for number, name in enumerate(("mkdir", "opendir", "readdir", "symlink", "posix_fadvise", "read", "fsync")):
+        function = SimpleNamespace(name=name, op="read" if name == "read" else "meta")
+        files.take(cast("Any", SimpleNamespace(function=function, file=0, offset=0, bytes=1, start=number, end=number)))
+    unknown = "of a descriptor whose opening is not in the trace"
+    assert sorted(left_out) == [
+        f"fsync {unknown}", "mkdir", "opendir", "posix_fadvise", f"read {unknown}", "readdir", "symlink",
+    ]  # fmt: skip
 
 
 def test_who_reads_waits_for_who_has_written() -> None:

@@ -30,6 +30,11 @@ _BY_NAME: Final = {
 _RENAMES: Final = ("rename", "renameat", "renameat2")
 _OPENS: Final = ("open", "openat", "creat", "mkstemp")
 _DUPLICATES: Final = ("dup", "dup2", "dup3", "fcntl_dupfd")
+_OF_DESCRIPTOR: Final = frozenset({
+    *_AT_POSITION, *_AT_OFFSET, *_PLAIN, *_DUPLICATES,
+    "close", "lseek", "ftruncate", "fallocate", "posix_fallocate", "fcntl_lock", "fcntl_unlock",
+})  # fmt: skip
+"""Calls that are made again where it is known on which descriptor; all others are left out anyway."""
 _STREAM_READS: Final = ("fread", "fgets", "getline", "getdelim", "fgetc", "fscanf")
 _STREAM_WRITES: Final = ("fwrite", "fputs", "fputc", "fprintf")
 _SEEKS: Final = ("fseek", "fseeko", "rewind", "fsetpos")
@@ -159,7 +164,8 @@ class PosixFiles:
         name = row.function.name
         descriptor = self._meant(row)
         if descriptor is None:
-            self._left_out[f"{name} of a descriptor whose opening is not in the trace"] += 1
+            can = name in _OF_DESCRIPTOR
+            self._left_out[f"{name} of a descriptor whose opening is not in the trace" if can else name] += 1
             return
         number = descriptor.number
         kind = row.function.op

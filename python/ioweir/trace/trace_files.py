@@ -6,6 +6,7 @@ What is damaged or missing is said and left out. What the trace holds is reader.
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,12 +45,18 @@ def read_nodes(
 ) -> Any:  # fmt: skip
     """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
     with contextlib.ExitStack() as memories:
-        nodes = []
+        nodes: list[tuple[str, str]] = []
+        heads: dict[tuple[int, bytes], tuple[str, str]] = {}
         for name in names:
             try:
                 node = _opened_node(memories, folder, name, damage)
-                if node is not None:
+                if node is None:
+                    continue
+                first = heads.setdefault(_head(folder, name, node[0]), node)
+                if first is node:
                     nodes.append(node)
+                else:
+                    damage.append(f"{node[1]}: is a copy of {first[1]}, and left out; move one of both away")
             except OSError as error:
                 unreadable.append(f"{folder.path / name}: {error.strerror}")
         try:
@@ -76,6 +83,17 @@ def _opened_node(
     if compressed.is_twice(folder, name, memory):
         return None
     return f"/proc/self/fd/{memory}", path
+
+
+def _head(folder: Folder, name: str, path: str) -> tuple[int, bytes]:
+    """What two nodes' files do not share: size and head, which holds the host and when and what ran there first."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path.startswith("/proc/") else folder.open_file(name)
+    try:
+        size = os.fstat(file).st_size
+        # A file without a whole chunk is said to be cut off, under its own name.
+        return size, os.pread(file, 2 * _HEAD_BYTES, 0) if size > _HEAD_BYTES else name.encode(errors="surrogateescape")
+    finally:
+        os.close(file)
 
 
 def cut_off(folder: Folder, names: Sequence[str], unreadable: Sequence[str]) -> Iterator[str]:

@@ -317,6 +317,32 @@ def test_what_is_left_out_is_said_of_what_it_is() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("end", "removed", "mode"), [(4096, False, "r+"), (100, False, "w"), (4096, True, "w")])
+def test_a_stream_does_not_empty_what_is_read_later(end: int, removed: bool, mode: str) -> None:
+    """A header that is written anew, with fopen(r+): emptied, the rest of the file was missing, and reads failed."""
+    files = posix_files.PosixFiles(calls := RankCalls(0), Counter(), Counter())
+
+    def take(name: str, offset: int = 0, moved: int = 0, op: str = "meta") -> None:
+        row = SimpleNamespace(
+            function=SimpleNamespace(name=name, op=op), file=0, offset=offset, bytes=moved, start=0, end=0
+        )
+        (files.take_stream if name.startswith("f") else files.take)(cast("Any", row))
+
+    for moved in (4096, 100):
+        take("fopen")
+        take("fwrite", 0, moved, "write")
+        take("fclose")
+        if removed and moved == 4096:
+            take("unlink")
+    take("open")
+    take("pread", 0, end, "read")
+    take("close")
+    files.end()
+    first, second = [op for op in calls.ops if op.name == "fopen"]
+    modes = ("r", "w", "a", "r+", "w+")
+    assert (modes[first.arguments[2]], modes[second.arguments[2]]) == ("w", mode)
+
+
 def test_who_reads_waits_for_who_has_written() -> None:
     written = Op("pwrite", [0, 100, 0], 0, 10, 0, use="write", high=100)
     read = Op("pread", [0, 100, 50], 20, 30, 0, use="read", low=50, high=150)

@@ -343,6 +343,16 @@ def test_a_stream_does_not_empty_what_is_read_later(end: int, removed: bool, mod
     assert (modes[first.arguments[2]], modes[second.arguments[2]]) == ("w", mode)
 
 
+def test_a_stream_does_not_empty_what_the_program_found() -> None:
+    opened = Op("fopen", [0, 0, 1], 0, 1, 0, use="make")
+    written = Op("fwrite", [0, 100], 2, 3, 0, use="write", high=100, moved=100)
+    read = Op("pread", [0, 4096, 0], 4, 5, 0, use="read", high=4096, moved=4096)
+    recorded = _calls([opened, written], [read])
+    from_trace.find_inputs(recorded)
+    assert recorded.inputs == {0: 4096}
+    assert opened.arguments == [0, 0, 3]
+
+
 def test_who_reads_waits_for_who_has_written() -> None:
     written = Op("pwrite", [0, 100, 0], 0, 10, 0, use="write", high=100)
     read = Op("pread", [0, 100, 50], 20, 30, 0, use="read", low=50, high=150)

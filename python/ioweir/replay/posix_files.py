@@ -39,6 +39,9 @@ _STREAM_READS: Final = ("fread", "fgets", "getline", "getdelim", "fgetc", "fscan
 _STREAM_WRITES: Final = ("fwrite", "fputs", "fputc", "fprintf")
 _SEEKS: Final = ("fseek", "fseeko", "rewind", "fsetpos")
 _MODES: Final = ("r", "w", "a", "r+", "w+")
+EMPTYING: Final = (_MODES.index("w"), _MODES.index("w+"))
+"""Modes of `fopen` that empty a file, and the one that does not, and that may write anywhere."""
+KEEPING: Final = _MODES.index("r+")
 
 
 @dataclass

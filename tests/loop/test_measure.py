@@ -298,6 +298,13 @@ def test_a_kernel_without_a_trace_cannot_be_measured(tmp_path: Path) -> None:
         measure.tune_measured(asked, measure.Options())
 
 
+def test_where_to_replay_is_looked_at_first(tmp_path: Path) -> None:
+    """It had been an error of --targets, which nobody had given."""
+    asked = tune.Options(tmp_path / "plan.toml", trace=tmp_path / "no trace")
+    with pytest.raises(IoweirError, match=r"--directory .*nowhere: there is no such directory"):
+        measure.tune_measured(asked, measure.Options(tmp_path / "nowhere"))
+
+
 def kernel(data: Path) -> list[object]:
     settings = ["data=256 KiB", "transfer=64 KiB", "piece=4 KiB"]
     words = ["--ranks", 2, "--mpi", "mpich", "--api", "independent", "--directory", data]

@@ -199,7 +199,8 @@ def test_a_directory_gives_a_machine(tmp_path: Path) -> None:
         (["--runs", "few.jsonl"], "1 different cases are too few to fit a machine to; 4 are needed"),
         (["--runs", "wrong.jsonl"], "wrong.jsonl:1: not a run: -1 is no time"),
         (["--runs", "unknown.jsonl"], "nothing"),
-        (["--runs", "absent.jsonl"], "cannot be read"),
+        (["--runs", "absent.jsonl"], "absent.jsonl: cannot be read: No such file or directory; check the path"),
+        (["--runs", "/dev/zero"], "--runs /dev/zero: cannot be read: is a device, not a file"),
         (["--trace", "."], "."),
     ],
 )

@@ -136,6 +136,10 @@ def test_bad_input(tmp_path: Path) -> None:
         tune.tune(options(plan, repeat=1))
     with pytest.raises(IoweirError, match="unknown kernel"):
         tune.tune(options(plan, kernel="nothing"))
+    with pytest.raises(IoweirError, match="--seed -1: give 0 or more"):
+        tune.tune(options(plan, seed=-1))
+    with pytest.raises(IoweirError, match="its directory is not there"):
+        tune.tune(options(tmp_path / "nowhere" / "plan.toml"))
     plan.write_text("mine")
     with pytest.raises(IoweirError, match="is there"):
         tune.tune(options(plan))

@@ -169,6 +169,18 @@ def ioweir(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return completed([IOWEIR, *words], timeout=120)
 
 
+def test_a_copy_of_a_nodes_file_counts_once(tmp_path: Path, whole: bytes) -> None:
+    """It had doubled every figure without a word."""
+    (tmp_path / "node-a.iowt").write_bytes(whole)
+    once = trace.read(tmp_path)
+    (tmp_path / "node-b.iowt").write_bytes(whole)
+    (tmp_path / "run.json").write_text("{}")
+    twice = trace.read(tmp_path)
+    assert (twice.event_count, len(twice.processes)) == (once.event_count, len(once.processes))
+    (said,) = twice.damage
+    assert said == f"{tmp_path}/node-b.iowt: is a copy of {tmp_path}/node-a.iowt, and left out; move one of both away"
+
+
 @pytest.mark.parametrize("content", NO_TRACES.values(), ids=NO_TRACES)
 def test_what_cannot_be_read_is_an_error(tmp_path: Path, content: bytes) -> None:
     """And not "No file I/O was seen", with exit code 0."""

@@ -149,6 +149,15 @@ def test_names_are_single_names(name: str, folder: Folder) -> None:
         folder.write(name, "x")
 
 
+def test_what_cannot_be_made_is_named_with_its_folder(folder: Folder, tmp_path: Path) -> None:
+    for work in (folder.create, folder.make_folder):
+        work("there" + work.__name__)
+        with pytest.raises(FileExistsError) as raised:
+            work("there" + work.__name__)
+        assert Path(str(raised.value.filename)).parent.name == folder.path.name
+        assert Path(str(raised.value.filename)).is_relative_to(tmp_path)
+
+
 def test_a_giant_without_content_takes_no_memory(folder: Folder, tmp_path: Path) -> None:
     with (folder.path / "x").open("wb") as file:
         file.truncate(SPARSE)

@@ -128,6 +128,34 @@ def test_wild_numbers_harm_nobody(tmp_path: Path) -> None:
         findings_of(trace, build(trace))
 
 
+def test_what_a_job_cannot_have_had_is_said(tmp_path: Path) -> None:
+    """Numbers that are put right are no figures of the log: nobody shall take them for such."""
+    one = record("<", 11, 2**50, b"x", {POSIX_WRITES: 3}, {})
+    beyond = record("<", 12, 9, b"y", {POSIX_WRITES: -7, POSIX_OPENS: 1, BYTES_WRITTEN: 5}, {POSIX_WRITE_S: -4.0})
+    log = log_of("<", [one, beyond])
+    ranks_at, end_at = 8 + 4 * 8, 8 + 3 * 8
+    path = tmp_path / "odd"
+    path.write_bytes(gzip.compress(log))
+    made = import_log(path, tmp_path / "out")
+    assert made.partial == [
+        "left out: 1 record of ranks that cannot be",
+        "1 record of ranks that a job of 4 ranks has not",
+    ]
+    assert made.unseen[-1].startswith("negative or too large: 2 values of the log")
+    assert made.unseen[-1].endswith("the first: POSIX_WRITES -7")
+    for at, value, said in (
+        (ranks_at, 0, "the log says 0 ranks, which cannot be: it is read as one of 1"),
+        (ranks_at, 1 << 60, f"the log says {1 << 60:,} ranks, which cannot be: it is read as one of 16,777,216"),
+        (end_at, 1352999999, "the log says that the job ran for -1 s, which cannot be: it is taken as not known"),
+    ):
+        data = bytearray(log_of("<", []))
+        struct.pack_into("<q", data, at, value)
+        path.write_bytes(gzip.compress(bytes(data)))
+        made = import_log(path, tmp_path / f"out{at}-{value}")
+        assert made.partial == [said]
+        assert build(load(tmp_path / f"out{at}-{value}")).partial
+
+
 def test_a_bomb_is_left_out_beyond_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(darshan2, "MOST_BYTES", 4 << 20)
     path = tmp_path / "bomb"

@@ -263,6 +263,23 @@ def test_damaged_traces_are_errors_or_partial(tmp_path: Path) -> None:
         findings_of(trace)
 
 
+def test_what_is_wrong_with_a_trace_is_said_in_words(tmp_path: Path) -> None:
+    write(tmp_path / "log", 2, 2)
+    head = tmp_path / "log" / "recorder.mt"
+    whole = head.read_bytes()
+    (tmp_path / "log" / "1.cst").unlink()
+    made = import_log(tmp_path / "log", tmp_path / "out")
+    assert made.partial == ["rank 1 cannot be read: 1.cst: No such file or directory; check the path"]
+    head.write_bytes(struct.pack("<i", 0) + whole[4:])
+    with pytest.raises(IoweirError, match=r"recorder\.mt says 0 ranks \(1 to \d+ can be\)"):
+        import_log(tmp_path / "log", tmp_path / "new")
+    head.unlink()
+    head.mkdir()
+    with pytest.raises(IoweirError, match=r"as a trace of Recorder: recorder\.mt: is a folder, not a file$"):
+        import_log(tmp_path / "log", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_other_versions_are_named(tmp_path: Path) -> None:
     write(tmp_path / "log", 3, 1)
     (tmp_path / "log" / "VERSION").write_text("9.1.0")

@@ -108,10 +108,9 @@ def test_a_second_trace_tells_what_one_leaves_open(trace: Path, two: Path) -> No
     assert "say which, --ranks N" in done.stderr
 
 
-def test_a_second_trace_of_as_many_ranks_checks_nothing(trace: Path, tmp_path: Path) -> None:
-    again = shutil.copytree(trace, tmp_path / "again")
-    with pytest.raises(IoweirError, match="--also: two traces of 4 ranks say no more than one; give one of another"):
-        more_ranks.on_ranks(trace, from_trace.read(trace), 8, [again])
+def test_traces_of_equally_many_ranks_prove_nothing_of_more(trace: Path) -> None:
+    with pytest.raises(IoweirError, match="--also: two traces of 4 ranks say no more than one"):
+        more_ranks.on_ranks(trace, from_trace.read(trace), 8, [trace])
 
 
 def test_the_replay_is_run_on_two_ranks(trace: Path, tmp_path: Path) -> None:

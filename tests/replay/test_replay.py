@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import compared
 import pytest
 import runs
 from ioweir.errors import IoweirError
 from ioweir.launch import kernel
-from ioweir.replay import from_trace, names, order, write
+from ioweir.replay import from_trace, names, order, posix_files, write
 from ioweir.replay.datatypes import Pieces
 from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
 from ioweir.trace import reader
@@ -185,6 +187,8 @@ def test_files_are_kept_where_asked_and_scripts_can_be_read(program: tuple[str, 
         (("--directory", "/nowhere"), "--directory /nowhere: there is no such directory"),
         (("--mpi", "other"), "--mpi other: a replay needs an MPI library"),
         (("--hint", "cb_nodes"), "--hint cb_nodes: write NAME=VALUE"),
+        (("--hint", "=4"), "--hint =4: write NAME=VALUE"),
+        (("--hint", "cb_nodes="), "--hint cb_nodes=: write NAME=VALUE"),
         (("--memory", "much"), "--memory: 'much' is no size"),
     ],
 )
@@ -298,6 +302,55 @@ def test_types_that_would_fall_into_too_many_pieces_are_not_made() -> None:
 def _calls(*ranks: list[Op]) -> Recorded:
     calls = [RankCalls(rank, ops) for rank, ops in enumerate(ranks)]
     return Recorded(calls, ["/a"], ["a"], ())
+
+
+def test_what_is_left_out_is_said_of_what_it_is() -> None:
+    """Only of calls that would be made again is it a reason that their descriptor is not known."""
+    left_out: Counter[str] = Counter()
+    files = posix_files.PosixFiles(RankCalls(0), left_out, Counter())
+    for number, name in enumerate(("mkdir", "opendir", "readdir", "symlink", "posix_fadvise", "read", "fsync")):
+        function = SimpleNamespace(name=name, op="read" if name == "read" else "meta")
+        files.take(cast("Any", SimpleNamespace(function=function, file=0, offset=0, bytes=1, start=number, end=number)))
+    unknown = "of a descriptor whose opening is not in the trace"
+    assert sorted(left_out) == [
+        f"fsync {unknown}", "mkdir", "opendir", "posix_fadvise", f"read {unknown}", "readdir", "symlink",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("end", "removed", "mode"), [(4096, False, "r+"), (100, False, "w"), (4096, True, "w")])
+def test_a_stream_does_not_empty_what_is_read_later(end: int, removed: bool, mode: str) -> None:
+    """A header that is written anew, with fopen(r+): emptied, the rest of the file was missing, and reads failed."""
+    files = posix_files.PosixFiles(calls := RankCalls(0), Counter(), Counter())
+
+    def take(name: str, offset: int = 0, moved: int = 0, op: str = "meta") -> None:
+        row = SimpleNamespace(
+            function=SimpleNamespace(name=name, op=op), file=0, offset=offset, bytes=moved, start=0, end=0
+        )
+        (files.take_stream if name.startswith("f") else files.take)(cast("Any", row))
+
+    for moved in (4096, 100):
+        take("fopen")
+        take("fwrite", 0, moved, "write")
+        take("fclose")
+        if removed and moved == 4096:
+            take("unlink")
+    take("open")
+    take("pread", 0, end, "read")
+    take("close")
+    files.end()
+    first, second = [op for op in calls.ops if op.name == "fopen"]
+    modes = ("r", "w", "a", "r+", "w+")
+    assert (modes[first.arguments[2]], modes[second.arguments[2]]) == ("w", mode)
+
+
+def test_a_stream_does_not_empty_what_the_program_found() -> None:
+    opened = Op("fopen", [0, 0, 1], 0, 1, 0, use="make")
+    written = Op("fwrite", [0, 100], 2, 3, 0, use="write", high=100, moved=100)
+    read = Op("pread", [0, 4096, 0], 4, 5, 0, use="read", high=4096, moved=4096)
+    recorded = _calls([opened, written], [read])
+    from_trace.find_inputs(recorded)
+    assert recorded.inputs == {0: 4096}
+    assert opened.arguments == [0, 0, 3]
 
 
 def test_who_reads_waits_for_who_has_written() -> None:

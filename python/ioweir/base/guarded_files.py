@@ -232,12 +232,22 @@ class Folder:
             return UnsafeFileError(f"is {kind_of(found.st_mode)}", self.path / name)
         return OSError(error.errno, error.strerror, str(self.path / name))
 
+    @contextlib.contextmanager
+    def _named(self, name: str) -> Iterator[None]:
+        """The system's errors name what is in the folder, but not the folder."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path / name)) from error
+
     # ---------------------------------------------------------------------------------------------------- writing
 
     def create(self, name: str, mode: int = 0o666) -> int:
         """A descriptor of a new file; FileExistsError where something of that name is there, be it a link."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE
-        return os.open(_one_name(name), flags, mode, dir_fd=self.descriptor)
+        _one_name(name)
+        with self._named(name):
+            return os.open(name, flags, mode, dir_fd=self.descriptor)
 
     @contextlib.contextmanager
     def replacing(self, name: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
@@ -282,7 +292,9 @@ class Folder:
 
     def make_folder(self, name: str, mode: int = 0o700) -> Folder:
         """A new folder in it; FileExistsError where something of that name is there."""
-        os.mkdir(_one_name(name), mode, dir_fd=self.descriptor)
+        _one_name(name)
+        with self._named(name):
+            os.mkdir(name, mode, dir_fd=self.descriptor)
         return self.folder(name)
 
     def rename(self, name: str, other: str) -> None:

@@ -8,9 +8,10 @@ at `meta`. docs/reference/import.md has the table.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ioweir.base.units import plural
 from ioweir.trace.counted import MOST_RANKS, Counted, Counts, Table, Target
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ioweir.imports.darshan_log import Log, Module, Record
 
 _MOST_BYTES: Final = 1 << 62
+MOST_SECONDS: Final = 1 << 33
+"""Of a job, and since 1970."""
 _BINS: Final = (
     ("0_100", 0),
     ("100_1K", 100),
@@ -105,9 +108,11 @@ UNSEEN: Final = (
 def counted(log: Log, path: str) -> Counted:
     """Everything that reports and findings are made of."""
     files = _Files(log.names)
-    rows = [row for module in _KINDS if module in log.tables for row in _rows(module, log.tables[module], files)]
+    odd = _Odd()
+    rows = [row for module in _KINDS if module in log.tables for row in _rows(module, log.tables[module], files, odd)]
     rows = _nested(rows)
-    ranks = min(max(int(log.job.get("nprocs", 1)), 1), MOST_RANKS)
+    said = int(log.job.get("nprocs", 1))
+    ranks = min(max(said, 1), MOST_RANKS)
     busiest, busiest_s = _busiest(log)
     partial = [f"Darshan's module {name} ran out of memory: its records are not complete" for name in _cut(log)]
     made = Counted(
@@ -130,10 +135,55 @@ def counted(log: Log, path: str) -> Counted:
             for row in log.heatmaps
         ),
         layers=tuple(dict.fromkeys(_KINDS[name].layer for name in _KINDS if name in log.modules)),
-        unseen=(*UNSEEN, *log.unseen, *_not_recorded(log)),
-        partial=(*partial, *log.troubles),
+        unseen=(*UNSEEN, *log.unseen, *_not_recorded(log), *odd.words()),
+        partial=(*partial, *log.troubles, *_impossible(log, said, ranks)),
     )
     return replace(made, files=tuple(files.paths))
+
+
+def _impossible(log: Log, said: int, ranks: int) -> Iterator[str]:
+    """What a job cannot have had."""
+    if said != ranks:
+        yield f"the log says {said:,} ranks, which cannot be: it is read as one of {ranks:,}"
+    run_s = float(log.job.get("run_time") or 0)
+    if not 0 <= run_s < MOST_SECONDS:
+        yield f"the log says that the job ran for {run_s:g} s, which cannot be: it is taken as not known"
+    ranks_of = [one.rank for table in log.tables.values() for one in table.records]
+    left_out = sum(not -1 <= rank < MOST_RANKS for rank in ranks_of)
+    if left_out:
+        yield f"left out: {left_out:,} {plural('record', left_out)} of ranks that cannot be"
+    beyond = sum(ranks <= rank < MOST_RANKS for rank in ranks_of)
+    if beyond:
+        yield f"{beyond:,} {plural('record', beyond)} of ranks that a job of {ranks:,} ranks has not"
+
+
+@dataclass
+class _Odd:
+    """Values that cannot be. Darshan itself writes some: it takes one time from another."""
+
+    number: int = 0
+    first: str = ""
+
+    def words(self) -> Iterator[str]:
+        if self.number:
+            yield (
+                f"negative or too large: {self.number:,} {plural('value', self.number)} of the log, read as 0 or as "
+                f"the most that can be; the first: {self.first}"
+            )
+
+    def count(self, values: Mapping[str, float], name: str) -> int:
+        """Counters that a log of an older version has not are -1."""
+        value = int(values.get(name, 0))
+        return int(self._read(name, value, min(max(value, 0), _MOST_BYTES), value == -1))
+
+    def time(self, values: Mapping[str, float], name: str) -> float:
+        return self._read(name, float(values.get(name, 0.0)), _time(values, name))
+
+    def _read(self, name: str, value: float, found: float, known: bool = False) -> float:
+        if found != value and not known:
+            self.number += 1
+            self.first = self.first or f"{name} {value:g}"
+        return found
 
 
 def _not_recorded(log: Log) -> Iterator[str]:
@@ -183,41 +233,36 @@ def _finite(value: float) -> float:
     return value if math.isfinite(value) and abs(value) < _MOST_BYTES else 0.0
 
 
-def _rows(module: str, table: Module, files: _Files) -> Iterator[Counts]:
+def _rows(module: str, table: Module, files: _Files, odd: _Odd) -> Iterator[Counts]:
     kind = _KINDS[module]
     for record in table.records:
         values = table.values(record)
         file = files.of(record)
         for op, names in kind.calls.items():
-            calls = sum(_count(values, f"{kind.prefix}_{name}") for name in names)
+            calls = sum(odd.count(values, f"{kind.prefix}_{name}") for name in names)
             row = Counts(kind.layer, op, file, record.rank, calls)
             if op in ("write", "read"):
-                row = _moving(kind, op, row, values)
+                row = _moving(kind, op, row, values, odd)
             elif op == "meta":
-                row = replace(row, time_s=_time(values, f"{kind.prefix}_F_META_TIME"))
+                row = replace(row, time_s=odd.time(values, f"{kind.prefix}_F_META_TIME"))
             if row.calls or row.time_s or row.bytes:
                 yield row
 
 
-def _moving(kind: _Kind, op: str, row: Counts, values: Mapping[str, float]) -> Counts:
+def _moving(kind: _Kind, op: str, row: Counts, values: Mapping[str, float], odd: _Odd) -> Counts:
     upper, p = op.upper(), kind.prefix
     bins = kind.bins.format(upper)
     return replace(
         row,
-        bytes=_count(values, f"{p}_BYTES_{'WRITTEN' if op == 'write' else 'READ'}"),
-        time_s=_time(values, f"{p}_F_{upper}_TIME"),
-        longest_s=_time(values, f"{p}_F_MAX_{upper}_TIME"),
-        first_s=_time(values, f"{p}_F_{upper}_START_TIMESTAMP"),
-        last_s=_time(values, f"{p}_F_{upper}_END_TIMESTAMP"),
+        bytes=odd.count(values, f"{p}_BYTES_{'WRITTEN' if op == 'write' else 'READ'}"),
+        time_s=odd.time(values, f"{p}_F_{upper}_TIME"),
+        longest_s=odd.time(values, f"{p}_F_MAX_{upper}_TIME"),
+        first_s=odd.time(values, f"{p}_F_{upper}_START_TIMESTAMP"),
+        last_s=odd.time(values, f"{p}_F_{upper}_END_TIMESTAMP"),
         sizes=tuple(
-            (least, number) for name, least in _BINS if bins and (number := _count(values, f"{p}_{bins}{name}"))
+            (least, number) for name, least in _BINS if bins and (number := odd.count(values, f"{p}_{bins}{name}"))
         ),
     )
-
-
-def _count(values: Mapping[str, float], name: str) -> int:
-    """Counters that a log of an older version has not are -1."""
-    return min(max(int(values.get(name, 0)), 0), _MOST_BYTES)
 
 
 def _time(values: Mapping[str, float], name: str) -> float:

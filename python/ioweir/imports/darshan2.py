@@ -170,11 +170,12 @@ def _integer(data: bytes, at: int, order: str) -> int:
 def _job(data: bytes, order: str) -> dict[str, Any]:
     values = {name: _integer(data, 8 + 8 * i, order) for i, name in enumerate(_JOB_FIELDS)}
     fixed = 8 + 8 * len(_JOB_FIELDS) + _METADATA_BYTES
+    run_s = values["end_time"] - values["start_time"]
     words = data[fixed:JOB_BYTES].split(b"\0")[0].decode("utf-8", "surrogateescape")
     return {
         "log_ver": VERSION, "uid": values["uid"], "nprocs": values["nprocs"], "jobid": values["jobid"],
         "start_time_sec": values["start_time"],
-        "run_time": float(max(values["end_time"] - values["start_time"], 0) + 1),
+        "run_time": float(run_s + 1 if run_s >= 0 else run_s),
         "exe": words.splitlines()[0] if words else "",  # mounted file systems follow, a line each
     }  # fmt: skip
 

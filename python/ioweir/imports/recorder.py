@@ -10,14 +10,16 @@ format themselves.
 from __future__ import annotations
 
 import itertools
+import os
 import struct
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.guarded_files import Folder
-from ioweir.errors import IoweirError
+from ioweir.errors import IoweirError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,10 +97,11 @@ def head(folder: Folder) -> RecorderTrace:
             compressed, merged = values[12], values[13]
             patterns, size = values[14] or values[15], _V3.size
     except (OSError, ValueError, struct.error) as error:
-        raise IoweirError(f"'{folder.path}' cannot be read as a trace of Recorder: {error}") from error
+        raise IoweirError(f"'{folder.path}' cannot be read as a trace of Recorder: {_why(error)}") from error
     if not 0 < ranks <= MOST_RANKS or not 0 < resolution < 1 or not 0 <= start < 1 << 33:
         raise IoweirError(
-            f"'{folder.path}' cannot be read as a trace of Recorder: {ranks} ranks, resolution {resolution}"
+            f"'{folder.path}' cannot be read as a trace of Recorder: recorder.mt says {ranks} ranks (1 to {MOST_RANKS} "
+            f"can be), clock ticks of {resolution:g} s (less than 1), and a start at {start:g} s since 1970"
         )
     # Of version 2.3 the names may follow at once; later a block of 1,024 bytes is kept free for the head.
     begin = _HEAD if not any(raw[size:_HEAD]) else size
@@ -132,7 +135,7 @@ def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tu
             grammars = _grammars(_unpacked(folder.read("ug.cfg", MOST_FILE)))
         times = _Times(folder.read("recorder.ts", MOST_FILE), trace) if trace.version[0] > 2 else None
     except _DAMAGE as error:
-        trace.troubles.append(f"what all ranks share cannot be read: {type(error).__name__}: {error}")
+        trace.troubles.append(f"what all ranks share cannot be read: {_why(error)}")
         return
     for rank in range(trace.ranks):
         try:
@@ -147,7 +150,14 @@ def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tu
             yield rank, _calls(signatures, grammar, stamps, trace)
         except _DAMAGE as error:
             if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append(f"rank {rank} cannot be read: {type(error).__name__}: {error}")
+                trace.troubles.append(f"rank {rank} cannot be read: {_why(error)}")
+
+
+def _why(error: Exception) -> str:
+    """In words: of files which one, and what the system said; of content what is wrong with it."""
+    if isinstance(error, OSError):
+        return f"{PurePath(os.fsdecode(error.filename)).name}: {reason(error)}" if error.filename else reason(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def _unpacked(raw: bytes) -> list[bytes]:

@@ -114,7 +114,7 @@ def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Import
 
 def _time(value: Any) -> float:
     number = float(value or 0)
-    return number if math.isfinite(number) and 0 <= number < 1 << 33 else 0.0
+    return number if math.isfinite(number) and 0 <= number < darshan.MOST_SECONDS else 0.0
 
 
 def _run(log: Log, started: float, wall_s: float, last_s: float) -> dict[str, Any]:

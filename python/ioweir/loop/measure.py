@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import progress, units
+from ioweir.base.new_folder import require_writable
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
 from ioweir.launch import kernel as kernels
@@ -298,6 +299,8 @@ def _check(asked: tune.Options, options: Options) -> None:
     for name, value in (("--rounds", options.rounds), ("--contenders", options.contenders)):
         if value is not None and value < 1:
             raise IoweirError(f"{name} {value}: write a number from 1 on", EXIT_USAGE)
+    if options.directory is not None:
+        require_writable(options.directory)
 
 
 def _recorded(asked: tune.Options) -> Recorded:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import read_named
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict.simulate import called, library_rule
 
 if TYPE_CHECKING:
@@ -116,8 +116,10 @@ def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:
     """Runs of kernels: a JSON object a line, with kernel, settings, ranks, plan (text), write_s and read_s."""
     try:
         lines = [line for line in read_named(file, _MOST_RUNS).decode("utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise IoweirError(f"--runs {file}: cannot be read: {error}", EXIT_USAGE) from error
+    except OSError as error:
+        raise IoweirError(f"--runs {file}: cannot be read: {reason(error)}", EXIT_USAGE) from error
+    except UnicodeDecodeError as error:
+        raise IoweirError(f"--runs {file}: is no text; write a JSON object a line, in UTF-8", EXIT_USAGE) from error
     cases = [case for number, line in enumerate(lines, 1) for case in _of_line(line, f"{file}:{number}", slowdown)]
     if not cases:
         raise IoweirError(

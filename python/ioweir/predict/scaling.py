@@ -38,13 +38,15 @@ STRONG: Final = "the array stays, and the ranks' parts shrink"
 class Words:
     """What a command says to do where something is not known."""
 
+    option: str
+    """That gives another trace."""
     more: str
     """How another trace is given."""
     instead: str
 
 
 SIMULATE: Final = Words(
-    "--trace DIR twice", "Simulate it as it was recorded (without --ranks), or take a kernel (--kernel)"
+    "--trace", "--trace DIR twice", "Simulate it as it was recorded (without --ranks), or take a kernel (--kernel)"
 )
 
 
@@ -282,6 +284,16 @@ def _hidden(forms: Sequence[Form], sizes: Sequence[int], ranks: int) -> int | No
                 if same and _looks(ranks, more, together) != _looks(ranks, seen, own):
                     return more
     return None
+
+
+def require_different(sizes: Sequence[int], words: Words) -> None:
+    """Traces of equally many ranks do not show what more ranks ask for: any rule of growth agrees with both."""
+    twice = next((size for size in sizes if sizes.count(size) > 1), None)
+    if twice is not None:
+        raise IoweirError(
+            f"{words.option}: two traces of {twice} ranks say no more than one; give one of each number of ranks",
+            EXIT_USAGE,
+        )
 
 
 def scaled(

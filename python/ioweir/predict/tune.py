@@ -392,6 +392,10 @@ def check(options: Options) -> None:
         raise IoweirError("--compute is a kernel's; what a recorded program computes is in its trace", EXIT_USAGE)
     if options.repeat < 2:
         raise IoweirError(f"--repeat {options.repeat}: give 2 or more; one run has no range", EXIT_USAGE)
+    if options.seed < 0:
+        raise IoweirError(f"--seed {options.seed}: give 0 or more", EXIT_USAGE)
+    if not options.output.parent.is_dir():
+        raise IoweirError(f"{options.output}: its directory is not there; make it first", EXIT_USAGE)
     if options.output.exists() and not options.force:
         raise IoweirError(f"{options.output} is there; name another --output, or --force", EXIT_USAGE)
 

@@ -64,10 +64,7 @@ def of_traces(directories: Sequence[Path], file: str | None, ranks: int | None, 
     """As recorded, or scaled to another number of ranks, which several traces tell more of than one."""
     all_recorded = [of_trace(directory, file, compute_s) for directory in directories]
     largest = max(all_recorded, key=lambda one: one.ranks)
-    if len({one.ranks for one in all_recorded}) < len(all_recorded):
-        raise IoweirError(
-            "--trace: two traces of equally many ranks say no more than one; give one of each", EXIT_USAGE
-        )
+    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
     if ranks is None and len(all_recorded) > 1:
         raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
     if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ioweir.base.units import gaps
 from ioweir.errors import IoweirError
 from ioweir.programs import linking
-from ioweir.replay import groups, names, order
+from ioweir.replay import groups, names, order, posix_files
 from ioweir.replay.datatypes import Pieces
 from ioweir.replay.model import RankCalls, Recorded
 from ioweir.replay.mpi_files import CREATE, MpiFiles, Row
@@ -189,6 +189,7 @@ def find_inputs(recorded: Recorded) -> None:
         if op.file >= 0 and op.use
     )
     written: dict[int, int] = {}
+    emptying: dict[int, list[Op]] = {}
     for _, _, _, op in order:
         made = op.use in ("make", "write")
         if op.name == "MPI_File_open":
@@ -201,8 +202,15 @@ def find_inputs(recorded: Recorded) -> None:
             written[op.file] = max(written[op.file], op.high)
         elif op.use == "read" and op.high > max(written[op.file], recorded.inputs.get(op.file, 0)) and op.moved:
             recorded.inputs[op.file] = op.high
-        elif op.name == "rename":
+            for stream in emptying.pop(op.file, []):  # what was found is there still: they have not emptied the file
+                stream.arguments[2] = posix_files.KEEPING
+        elif op.name == "fopen" and op.arguments[2] in posix_files.EMPTYING:
+            emptying.setdefault(op.file, []).append(op)
+        elif op.use == "remove":
+            emptying.pop(op.file, None)
+        if op.name == "rename":
             written[op.arguments[1]] = written[op.file]
+            emptying.pop(op.arguments[1], None)
 
 
 def _remark(trace: Trace, recorded: Recorded, chosen: Column, processes: Sequence[Sequence[int]]) -> None:

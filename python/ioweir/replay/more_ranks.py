@@ -20,7 +20,7 @@ from ioweir.predict import scaling, workload
 from ioweir.replay import from_trace, order
 from ioweir.replay.datatypes import BYTE
 from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
-from ioweir.trace.pattern import ranks_of
+from ioweir.trace import pattern
 from ioweir.trace.reader import Datatype
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _DATA: Final = {
 """Calls that move bytes, and what is called for them."""
 
 
-_WORDS: Final = scaling.Words("--also DIR2", "Replay it as it was recorded (without --ranks)")
+_WORDS: Final = scaling.Words("--also", "--also DIR2", "Replay it as it was recorded (without --ranks)")
 
 
 @dataclass
@@ -91,13 +91,7 @@ def on_ranks(directory: Path, recorded: Recorded, ranks: int, more: Sequence[Pat
             EXIT_USAGE,
         )
     traces = [(one, workload.loaded_whole(one)) for one in (directory, *more)]
-    counts = [ranks_of(trace) for _, trace in traces]
-    if len(set(counts)) < len(counts):
-        raise IoweirError(
-            f"--also: two traces of {max(counts, key=counts.count):,} ranks say no more than one; give one of another "
-            "number of ranks",
-            EXIT_USAGE,
-        )
+    scaling.require_different([pattern.ranks_of(trace) for _, trace in traces], _WORDS)
     left_out: Counter[str] = Counter()
     files = _files(traces, recorded, ranks, left_out)
     templates = [_calls(rank, files) for rank in recorded.ranks]

@@ -30,10 +30,18 @@ _BY_NAME: Final = {
 _RENAMES: Final = ("rename", "renameat", "renameat2")
 _OPENS: Final = ("open", "openat", "creat", "mkstemp")
 _DUPLICATES: Final = ("dup", "dup2", "dup3", "fcntl_dupfd")
+_OF_DESCRIPTOR: Final = frozenset({
+    *_AT_POSITION, *_AT_OFFSET, *_PLAIN, *_DUPLICATES,
+    "close", "lseek", "ftruncate", "fallocate", "posix_fallocate", "fcntl_lock", "fcntl_unlock",
+})  # fmt: skip
+"""Calls that are made again where it is known on which descriptor; all others are left out anyway."""
 _STREAM_READS: Final = ("fread", "fgets", "getline", "getdelim", "fgetc", "fscanf")
 _STREAM_WRITES: Final = ("fwrite", "fputs", "fputc", "fprintf")
 _SEEKS: Final = ("fseek", "fseeko", "rewind", "fsetpos")
 _MODES: Final = ("r", "w", "a", "r+", "w+")
+EMPTYING: Final = (_MODES.index("w"), _MODES.index("w+"))
+"""Modes of `fopen` that empty a file, and the one that does not, and that may write anywhere."""
+KEEPING: Final = _MODES.index("r+")
 
 
 @dataclass
@@ -54,6 +62,27 @@ class _Opened:
     first: str = ""
     """What was done first: `read` or `write`."""
     first_place: int = 0
+    keeps: bool = False
+    """The file was not emptied when it was opened: what was in it is read later."""
+
+
+@dataclass
+class _Reached:
+    """How far a rank has written into a file, which is there since."""
+
+    before: int = 0
+    """Until the last stream was opened that begins with a write at place 0, and may have emptied it."""
+    since: int = 0
+    opened: _Opened | None = None
+
+    def wrote(self, opened: _Opened, end: int, *, may_empty: bool) -> None:
+        if may_empty and self.opened is not opened:
+            self.before, self.since, self.opened = max(self.before, self.since), 0, opened
+        self.since = max(self.since, end)
+
+    def read(self, end: int) -> None:
+        if self.opened is not None and self.since < end <= self.before:
+            self.opened.keeps = True
 
 
 @dataclass
@@ -80,6 +109,8 @@ class PosixFiles:
         self._descriptor_numbers = _Numbers()
         self._stream_numbers = _Numbers()
         self._renamed: Row | None = None
+        self._reached: dict[int, _Reached] = {}
+        self._streams_closed: list[_Opened] = []
 
     def take(self, row: Row) -> None:
         """An event of the layer POSIX."""
@@ -130,6 +161,8 @@ class PosixFiles:
             for file, all_opened in table.items():
                 for opened in list(all_opened):
                     self._close(table, opened, file, numbers)
+        for stream in self._streams_closed:  # what was read later says whether they have emptied their file
+            stream.opening.arguments[2] = _MODES.index(_mode(stream))
         self._calls.descriptors = self._descriptor_numbers.used
         self._calls.streams = self._stream_numbers.used
 
@@ -145,6 +178,7 @@ class PosixFiles:
         opened = _Opened(self._descriptor_numbers.take(), self._new(row, "open", [], "look"))
         opened.opening.arguments += [opened.number, row.file, 0]
         if name == "creat":
+            self._reached.pop(row.file, None)
             opened.opening.name = "creat"
             opened.opening.use = "make"
             opened.opening.arguments.pop()
@@ -159,7 +193,8 @@ class PosixFiles:
         name = row.function.name
         descriptor = self._meant(row)
         if descriptor is None:
-            self._left_out[f"{name} of a descriptor whose opening is not in the trace"] += 1
+            can = name in _OF_DESCRIPTOR
+            self._left_out[f"{name} of a descriptor whose opening is not in the trace" if can else name] += 1
             return
         number = descriptor.number
         kind = row.function.op
@@ -228,14 +263,18 @@ class PosixFiles:
             opened.appends = True
         if name in _AT_POSITION or name in ("fread", "fwrite"):
             opened.place = place + row.bytes
+        if kind == "write":
+            may_empty = name == "fwrite" and opened.first == "write" and opened.first_place == 0
+            self._reached.setdefault(row.file, _Reached()).wrote(opened, place + row.bytes, may_empty=may_empty)
+        elif row.file in self._reached:
+            self._reached[row.file].read(place + row.bytes)
 
-    @staticmethod
-    def _close(table: dict[int, list[_Opened]], opened: _Opened, file: int, numbers: _Numbers) -> None:
+    def _close(self, table: dict[int, list[_Opened]], opened: _Opened, file: int, numbers: _Numbers) -> None:
         table[file].remove(opened)
         heapq.heappush(numbers.free, opened.number)
         op = opened.opening
         if op.name == "fopen":
-            op.arguments[2] = _MODES.index(_mode(opened))
+            self._streams_closed.append(opened)
         elif op.name == "open":
             op.arguments[2] = _flags(opened)
         if opened.writes or opened.sizes:
@@ -252,6 +291,8 @@ class PosixFiles:
             op.low = op.high = max(row.offset, 0)
         else:
             self._new(row, name, [row.file], "remove" if removes else "look")
+            if removes:
+                self._reached.pop(row.file, None)
 
     def _rename(self, row: Row) -> None:
         before, self._renamed = self._renamed, None
@@ -261,6 +302,8 @@ class PosixFiles:
         if before.function.name != "rename":
             self._stand_ins[f"{before.function.name}: rename"] += 1
         op = self._new(row, "rename", [before.file, row.file], "remove")
+        self._reached.pop(before.file, None)
+        self._reached.pop(row.file, None)
         op.file, op.start = before.file, before.start
 
 
@@ -276,6 +319,8 @@ def _flags(opened: _Opened) -> int:
 def _mode(opened: _Opened) -> str:
     if not opened.writes:
         return "r"
+    if opened.keeps:
+        return "r+"
     if opened.reads:
         return "r+" if opened.first == "read" else "w+"
     if opened.appends:

@@ -103,7 +103,8 @@ def check(options: Options) -> None:
     if options.memory < 1:
         raise IoweirError(f"--memory {options.memory}: write a size such as 1 GiB", EXIT_USAGE)
     for hint in options.hints:
-        if "=" not in hint:
+        name, _, value = hint.partition("=")
+        if not name.strip() or not value.strip():
             raise IoweirError(f"--hint {hint}: write NAME=VALUE", EXIT_USAGE)
 
 

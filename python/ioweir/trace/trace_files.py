@@ -6,8 +6,9 @@ What is damaged or missing is said and left out. What the trace holds is reader.
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ioweir.base import locate
 from ioweir.base.guarded_files import Folder, UnsafeFileError, loads_bounded
@@ -21,6 +22,15 @@ MOST_RUN_BYTES: Final = 64 << 20
 """Of run.json, which holds the words of a command."""
 _HEAD_BYTES: Final = 1 << 16
 """Of a node's file that is not compressed: its head, behind which the chunks begin (src/format/node_file.cpp)."""
+
+
+class _Node(NamedTuple):
+    """A node's file: where the compiled reader finds it, and what it is called in messages."""
+
+    path: str
+    shown: str
+    memory: int | None = None
+    """A descriptor of what was expanded."""
 
 
 def missing_nodes(run: Mapping[str, Any], nodes: Sequence[str]) -> list[str]:
@@ -44,38 +54,53 @@ def read_nodes(
 ) -> Any:  # fmt: skip
     """All nodes at once, on one clock; a file that is no trace file at all is left out and said to be so."""
     with contextlib.ExitStack() as memories:
-        nodes = []
+        nodes: list[_Node] = []
+        heads: dict[tuple[int, bytes], _Node] = {}
         for name in names:
             try:
                 node = _opened_node(memories, folder, name, damage)
-                if node is not None:
+                if node is None:
+                    continue
+                first = heads.setdefault(_head(folder, name, node), node)
+                if first is node:
                     nodes.append(node)
+                else:
+                    damage.append(f"{node.shown}: is a copy of {first.shown}, and left out; move one of both away")
             except OSError as error:
                 unreadable.append(f"{folder.path / name}: {error.strerror}")
         try:
-            return core.read_traces([file for file, _ in nodes], span, [shown for _, shown in nodes])
+            return core.read_traces([node.path for node in nodes], span, [node.shown for node in nodes])
         except ValueError:
-            readable: list[tuple[str, str]] = []
+            readable: list[_Node] = []
             for node in nodes:
                 try:
-                    core.read_traces([node[0]], span, [node[1]])
+                    core.read_traces([node.path], span, [node.shown])
                     readable.append(node)
                 except ValueError as error:
                     unreadable.append(str(error))  # names the file
-            return core.read_traces([file for file, _ in readable], span, [shown for _, shown in readable])
+            return core.read_traces([node.path for node in readable], span, [node.shown for node in readable])
 
 
-def _opened_node(
-    memories: contextlib.ExitStack, folder: Folder, name: str, damage: list[str]
-) -> tuple[str, str] | None:
-    """Where the compiled reader finds a node's file, and what it is called in messages; None: it is there twice."""
+def _opened_node(memories: contextlib.ExitStack, folder: Folder, name: str, damage: list[str]) -> _Node | None:
+    """None: the file is there twice, compressed and not."""
     path = str(folder.path / name)
     if not name.endswith(locate.COMPRESSED_SUFFIX):
-        return path, path
+        return _Node(path, path)
     memory = memories.enter_context(compressed.expanded(folder, name, damage))
     if compressed.is_twice(folder, name, memory):
         return None
-    return f"/proc/self/fd/{memory}", path
+    return _Node(f"/proc/self/fd/{memory}", path, memory)
+
+
+def _head(folder: Folder, name: str, node: _Node) -> tuple[int, bytes]:
+    """What two nodes' files do not share: size and head, which holds the host and when and what ran there first."""
+    file = folder.open_file(name) if node.memory is None else os.dup(node.memory)
+    try:
+        size = os.fstat(file).st_size
+        # A file without a whole chunk is said to be cut off, under its own name.
+        return size, os.pread(file, 2 * _HEAD_BYTES, 0) if size > _HEAD_BYTES else name.encode(errors="surrogateescape")
+    finally:
+        os.close(file)
 
 
 def cut_off(folder: Folder, names: Sequence[str], unreadable: Sequence[str]) -> Iterator[str]:

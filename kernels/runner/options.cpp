@@ -142,10 +142,10 @@ Options parse(int argc, char** argv) {
         if (i + 1 == argc) refuse({"an option without a value", word, ""});
         const std::string value = argv[++i];
         if (take(options, modes, word, value)) continue;
-        constexpr std::string_view known[] = {"--directory", "--file",       "--mode",       "--repeats", "--verify",
-                                              "--keep",      "--sync",       "--cold",       "--warm-up", "--salt",
-                                              "--hint",      "--hdf5",       "--written-by", "--dummy",   "--pause",
-                                              "--spread",    "--ranks",      "--check-ranks"};
+        constexpr std::string_view known[] = {"--directory", "--file",  "--mode",       "--repeats", "--verify",
+                                              "--keep",      "--sync",  "--cold",       "--warm-up", "--salt",
+                                              "--hint",      "--hdf5",  "--written-by", "--dummy",   "--pause",
+                                              "--spread",    "--ranks", "--check-ranks"};
         refuse({"unknown option", "'" + word + "'", name_remedy(word, known)});
     }
     if (options.kernel.empty()) refuse({"no kernel is named", "", "write KERNEL [NAME=VALUE...] --directory DIR"});

@@ -75,6 +75,11 @@ AutoOption = Annotated[
 ]
 
 
+MachineOption = Annotated[
+    str | None, typer.Option("--machine", metavar="NAME|FILE", help="With --tune: where it runs. [fitted]")
+]
+
+
 def run(
     context: typer.Context,
     command: Command,
@@ -102,9 +107,7 @@ def run(
     tune: Annotated[
         bool, typer.Option("--tune", help="Run, look for a plan, run again under it, and say what it gained.")
     ] = False,
-    machine: Annotated[
-        str | None, typer.Option("--machine", metavar="NAME|FILE", help="With --tune: where it runs. [fitted]")
-    ] = None,
+    machine: MachineOption = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="With --tune: replay the most promising plans before the second run.")
     ] = False,
@@ -178,6 +181,13 @@ def env(
     plan: PlanOption = None,
     verify: BatchVerifyOption = False,
     auto: AutoOption = False,
+    tune: Annotated[
+        Path | None,
+        typer.Option(
+            "--tune", metavar="TRACE", help="Apply the plan that `ioweir tune` makes of this earlier trace, if any."
+        ),
+    ] = None,
+    machine: MachineOption = None,
     layers: LayersOption = None,
     callsites: CallSitesOption = False,
     buffer: BufferOption = None,
@@ -201,8 +211,8 @@ def env(
     """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
     if partition or link:
         tracing_options = (
-            "output", "plan", "verify", "auto", "layers", "callsites", "buffer", "quota", "anonymise", "rank", "shell",
-            "as_json",
+            "output", "plan", "verify", "auto", "tune", "machine", "layers", "callsites", "buffer", "quota", "anonymise",
+            "rank", "shell", "as_json",
         )  # fmt: skip
         refuse_typed(context, tracing_options, f"does not go with {'--partition' if partition else '--link'}")
     else:
@@ -224,8 +234,22 @@ def env(
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
     tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
-    auto = _chooses(context, auto, plan)
-    variables = batch.prepare(output, plan, verify, tracing, os.environ, auto=auto)
+    if tune is not None and (plan is not None or auto):
+        if was_typed(context, "tune") and (plan is not None or was_typed(context, "auto")):
+            raise IoweirError(f"--tune makes a plan of its own: leave {'--plan' if plan else '--auto'} out", EXIT_USAGE)
+        if was_typed(context, "tune"):
+            auto = False
+        else:
+            tune = None
+    if tune is None and was_typed(context, "machine"):
+        raise IoweirError(f"--machine {machine} is for --tune; add it, or leave --machine out", EXIT_USAGE)
+    if tune is not None:
+        from ioweir.loop import env_tune  # noqa: PLC0415
+
+        variables = env_tune.prepare(tune, output, machine, verify, tracing, os.environ)
+    else:
+        auto = _chooses(context, auto, plan)
+        variables = batch.prepare(output, plan, verify, tracing, os.environ, auto=auto)
     if as_json:
         print_json(variables.described())
     else:

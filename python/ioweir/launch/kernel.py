@@ -106,7 +106,8 @@ def command(name: str, settings: Sequence[str], options: Options) -> list[str]:
         launcher, "-n", str(options.ranks), str(runner(kind)), name, *settings,
         "--directory", str(options.directory.resolve()), "--mode", options.api, "--repeats", str(options.repeats),
         "--verify", str(int(options.verify)), "--keep", str(int(options.keep)), "--dummy", str(options.dummy),
-        "--pause", str(options.pause), "--ranks", str(options.ranks), *(word for hint in options.hints for word in ("--hint", hint)),
+        "--pause", str(options.pause), "--ranks", str(options.ranks),
+        *(word for hint in options.hints for word in ("--hint", hint)),
         *(word for setting in options.hdf5 for word in ("--hdf5", setting)),
     ]  # fmt: skip
 

@@ -211,8 +211,8 @@ def env(
     """Print what a batch script needs to trace the ranks it starts (eval "$(ioweir env -o DIR)"), or linker flags."""
     if partition or link:
         tracing_options = (
-            "output", "plan", "verify", "auto", "tune", "machine", "layers", "callsites", "buffer", "quota", "anonymise",
-            "rank", "shell", "as_json",
+            "output", "plan", "verify", "auto", "tune", "machine", "layers", "callsites", "buffer", "quota",
+            "anonymise", "rank", "shell", "as_json",
         )  # fmt: skip
         refuse_typed(context, tracing_options, f"does not go with {'--partition' if partition else '--link'}")
     else:

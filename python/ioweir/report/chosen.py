@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ioweir.trace.reader import ChosenFile, Trace
 
 LIBRARY: Final = "library"
-_ENDED, _TRIED, _COMPARED, _PORTION = "ended", "tried", "compared", "portion"
-_WHOLE: Final = ("observed", _TRIED, "kept", _ENDED)
+_ENDED, _TRIED, _KEPT, _COMPARED, _PORTION = "ended", "tried", "kept", "compared", "portion"
+_WHOLE: Final = ("observed", _TRIED, _KEPT, _ENDED)
 _SEVERAL: Final = 3
 _SHOWN: Final = 3
 
@@ -46,7 +46,7 @@ class ChosenSeries:
     """Files of a loop, whose names differ in digits, and who wrote or read them.
 
     `compared`: of the files, those in which each of the writers moved portions of collective calls. `chosen`: of the
-    last one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against the library's
+    last one that was not moved to find something out, where there is one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against the library's
     median, of all files that others moved; where the library has moved none, against its portions; None where it has
     neither.
     """
@@ -86,7 +86,7 @@ def _series(path: str, digest: str, ranks: int, said: Sequence[ChosenFile]) -> C
         by_writers.setdefault(_writers(one)[0], []).append(one)
     ended = next((why for one in files if (why := _writers(one)[1])), "")
     row = ChosenSeries(
-        path, digest, ranks, len(files), LIBRARY if ended or files[-1].step == _ENDED else _writers(files[-1])[0],
+        path, digest, ranks, len(files), LIBRARY if ended or files[-1].step == _ENDED else _chosen(files),
         ended, sum(one.elapsed_ns for one in files) * 1e-9, compared=sum(one.step == _COMPARED for one in files),
     )  # fmt: skip
     for name, found in by_writers.items():
@@ -112,6 +112,15 @@ def _series(path: str, digest: str, ranks: int, said: Sequence[ChosenFile]) -> C
         ]
         row.gained_s = sum(cost * one.bytes - one.elapsed_ns for one in others) * 1e-9
     return row
+
+
+def _chosen(files: Sequence[ChosenFile]) -> str:
+    """Who moves files when nothing is tried; a series may end with a file that the library or another one had to try.
+
+    Of a file on which portions were compared, the best of them moved the rest.
+    """
+    settled = [one for one in files if one.step in (_KEPT, _COMPARED)]
+    return _writers((settled or files)[-1])[0]
 
 
 def _cost(found: Sequence[ChosenFile]) -> tuple[float, bool]:

@@ -46,9 +46,9 @@ class ChosenSeries:
     """Files of a loop, whose names differ in digits, and who wrote or read them.
 
     `compared`: of the files, those in which each of the writers moved portions of collective calls. `chosen`: of the
-    last one that was not moved to find something out, where there is one. `ended`: why all is left to the library for good; empty: it is not. `gained_s`: against the library's
-    median, of all files that others moved; where the library has moved none, against its portions; None where it has
-    neither.
+    last one that was not moved to find something out, where there is one. `ended`: why all is left to the library for
+    good; empty: it is not. `gained_s`: against the library's median, of all files that others moved; where the library
+    has moved none, against its portions; None where it has neither.
     """
 
     path: str

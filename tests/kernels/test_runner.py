@@ -299,13 +299,13 @@ def test_a_library_for_another_mpi_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mpi", "launchers"), [("mpich", "openmpi"), ("openmpi", "mpich")])
 def test_ranks_that_the_launcher_left_alone_write_nothing(tmp_path: Path, mpi: str, launchers: str) -> None:
     """Each rank of another library's launcher is one of one, and would write over the others' file."""
-    names = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}
     place = tmp_path / "commands"
     place.mkdir()
-    theirs = shutil.which(names[launchers])
-    assert theirs is not None
-    for name in ("mpirun", "mpiexec", names[mpi], names[mpi].replace("run", "exec"), "mpirun.mpich"):
-        (place / name).symlink_to(theirs)
+    theirs = kernel.launcher_of(launchers)
+    for name in kernel.LAUNCHERS[mpi]:
+        command = place / name
+        command.write_text(f'#!/bin/sh\nexec {shutil.which(theirs)} "$@"\n')
+        command.chmod(0o755)
     rows, errors = run_kernel(
         "lattice", "local=4,4,4,4", "--ranks", "2", "--mpi", mpi, "--directory", str(tmp_path), code=2,
         environment={"PATH": f"{place}:{os.environ['PATH']}"},

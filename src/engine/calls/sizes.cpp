@@ -15,6 +15,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -114,12 +116,13 @@ void settle(MPI_File fh) {
     if (handle && handle->file) settle_size(*engine(), *handle->file);
 }
 
-/// Moves the engine's own pointer by a distance or to a place. False, and it stands where it stood, where there is no such place.
-bool move_position(Handle& handle, MPI_File fh, MPI_Offset offset, int whence) {
+/// Moves the engine's own pointer by a distance or to a place. What is no place comes back, negative, and the pointer stands where it stood.
+std::optional<MPI_Offset> refused_position(Handle& handle, MPI_File fh, MPI_Offset offset, int whence) {
     const PointerLock guard = lock_pointer(handle, true);
     MPI_Offset place = whence == MPI_SEEK_CUR ? MPI_Offset{handle.own_pointer} : 0;
-    if (__builtin_add_overflow(place, offset, &place)) return false;
-    return set_position(handle, fh, place) == MPI_SUCCESS;
+    if (__builtin_add_overflow(place, offset, &place)) return std::numeric_limits<MPI_Offset>::min();
+    if (set_position(handle, fh, place) == MPI_SUCCESS) return std::nullopt;
+    return place;
 }
 
 int seek_below(Handle* owner, MPI_File fh, MPI_Offset offset, int whence) {
@@ -136,12 +139,14 @@ int hook_seek(MPI_File fh, MPI_Offset offset, int whence) {
         mapped && mapped->container && whence == MPI_SEEK_END) {
         const std::int64_t bytes = container_size(*engine(), *mapped);
         if (bytes < 0) return raise(fh, MPI_ERR_IO);
-        offset += container_end(*mapped, bytes);
+        if (__builtin_add_overflow(offset, container_end(*mapped, bytes), &offset)) return raise(fh, MPI_ERR_ARG);
         whence = MPI_SEEK_SET;
     }
-    if (owner != nullptr && (whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR) &&
-        move_position(*owner, fh, offset, whence)) {
-        return MPI_SUCCESS;
+    if (owner != nullptr && (whence == MPI_SEEK_SET || whence == MPI_SEEK_CUR)) {
+        // The library's own pointer stays where it is, so that nothing is lent: ROMIO's says another place than it was given
+        // where a filetype has data below its lower bound.
+        const std::optional<MPI_Offset> refused = refused_position(*owner, fh, offset, whence);
+        return refused ? engine()->below.File_seek(fh, *refused, MPI_SEEK_SET) : MPI_SUCCESS;
     }
     if (whence == MPI_SEEK_END) settle(fh);
     return seek_below(owner, fh, offset, whence);

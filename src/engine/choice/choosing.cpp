@@ -132,6 +132,14 @@ void put_writers(const Alternative& one, planner::Strategy& strategy) {
     strategy.order = planner::Order::sequential;
 }
 
+bool put_unmeasured(const ChosenSeries& series, planner::Strategy& strategy) {
+    const Series::Turn turn = series.series.next();
+    const std::size_t who = turn.step == Series::Step::compared ? series.series.mover() : turn.alternative;
+    if (who == Series::library) return false;
+    put_writers(series.alternatives[who], strategy);
+    return true;
+}
+
 SeriesWords words_of(const Engine& engine, const ChosenSeries* series) {
     if (series == nullptr) return {};
     const std::uint64_t same = checksum(&series->key, sizeof series->key) ^ series->series.state() ^

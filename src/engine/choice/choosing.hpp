@@ -95,6 +95,8 @@ struct SeriesWords {
 void put_writers(const Alternative& alternative, planner::Strategy& strategy);
 /// Those of the file that is opened next.
 void put_writers(const ChosenSeries& series, planner::Strategy& strategy);
+/// The same for a file of which nothing is measured, after begin_choosing(). False: the library moves it.
+[[nodiscard]] bool put_unmeasured(const ChosenSeries& series, planner::Strategy& strategy);
 [[nodiscard]] SeriesWords words_of(const Engine& engine, const ChosenSeries* series);
 /// By the least of all ranks' words: do all know the same of the same series, and so have the same writers in mind?
 [[nodiscard]] bool is_one_series(const SeriesWords& least);

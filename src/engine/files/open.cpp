@@ -89,6 +89,12 @@ bool leave_to_library(const Engine& engine, Candidate& candidate) {
     return true;
 }
 
+/// Why the library moves the file that is opened next.
+std::string because_of(const ChosenSeries& series) {
+    return series.series.next().step == Series::Step::ended ? "left to the MPI library for good"
+                                                            : "the MPI library's turn";
+}
+
 /// Where the rule leaves the writers to what is measured. Only of files that all ranks of the program open together: others might write to a file
 /// by other writers at the same time, and libraries write back what lies between the pieces of a call, under locks that the engine does not take.
 void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candidate) {
@@ -113,8 +119,7 @@ void choose_writers(Engine& engine, MPI_Comm comm, int amode, Candidate& candida
     if (!candidate.series) return;
     const Series::Turn turn = candidate.series->series.next();
     candidate.by_library = turn.alternative == Series::library && turn.step != Series::Step::compared;
-    candidate.left_because =
-        turn.step == Series::Step::ended ? "left to the MPI library for good" : "the MPI library's turn";
+    candidate.left_because = because_of(*candidate.series);
     if (!candidate.by_library) put_writers(*candidate.series, candidate.chosen.strategy);
 }
 
@@ -372,9 +377,19 @@ int try_open(Engine& engine, MPI_Comm comm, const char* filename, int amode, MPI
     if (agreement.again && agreement.may_repeat) return leave_open(engine, *handle, fh);
     if (agreement.opened)
         handle->choosing = begin_choosing(engine, candidate.series, agreement.series, agreement.engaged);
+    // What became of the file before can end the series in this very open: the engine's writers were put only to try them.
+    bool engaged = agreement.engaged;
+    if (engaged && candidate.series && !handle->choosing && found.kind == Found::Kind::ordinary) {
+        engaged = put_unmeasured(*candidate.series, candidate.chosen.strategy);
+        if (engaged)
+            handle->strategy = candidate.chosen.strategy;
+        else
+            handle->refusal = because_of(*candidate.series);
+        candidate.by_library = !engaged;
+    }
     handle->one_thread = agreement.one_thread;
     handle->all_verify = agreement.verifies;
-    if (agreement.engaged) {
+    if (engaged) {
         std::vector<std::string> unused = candidate.chosen.unused;
         if (!agreement.same_rule) {  // a container needs none
             candidate.rule = nullptr;

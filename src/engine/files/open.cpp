@@ -90,7 +90,7 @@ bool leave_to_library(const Engine& engine, Candidate& candidate) {
 }
 
 /// Why the library moves the file that is opened next.
-std::string because_of(const ChosenSeries& series) {
+const char* because_of(const ChosenSeries& series) {
     return series.series.next().step == Series::Step::ended ? "left to the MPI library for good"
                                                             : "the MPI library's turn";
 }

@@ -34,17 +34,12 @@ NOTES = (
     "paused, which `no-overlap` says rightly; `hdf5-chunk-mismatch/reads-of-parts` had a chunk cache smaller than "
     "a chunk, and HDF5 then reads the parts alone; `data-sieving/hdf5-rows` made independent calls, in which HDF5 "
     "writes row by row and nothing is sieved.",
-    "- The first 140 runs were made before the doubt of `serialised-writes`, the memory of `lock-handover` and the "
-    "cap of `may_cost` were mended; codes that these touch were run again.",
-    "- `hdf5-metadata-scattered/attributes` is still found when mended: its 40 data sets are made and closed 40 "
-    "times, and the close writes small data sets, which counts as notes. `groups-of-sets` writes 400 small sets by "
-    "collective calls, whose exchange costs more than the notes.",
     "- `hdf5-chunk-mismatch/collective-tiny-chunks` does not have its fault by the rule's definition either, for "
     "HDF5 puts the chunks of a collective call together; the trace does not tell chunks from a selection with "
     "gaps. It counts as not found.",
-    "- Gains were measured right after each trace, by three interleaved runs of each twin (some by five), on two "
-    "processors that up to thirty others wanted, too; of 260 pairs 181 were measured before time ran out, and the "
-    "rest was not. Where a repair may save nothing the interval begins below 0: at what the repair may cost "
+    "- Gains were measured right after each trace, by three interleaved runs of each twin on two processors, with "
+    "nothing else on them but the ranks. Runs without a measured gain were traced beside other work, an hour "
+    "before. Where a repair may save nothing the interval begins below 0: at what the repair may cost "
     "(passing data between ranks, copying), at 2 % of the run at least, by which runs differ (`may_cost`).",
     "- Earlier records, by whose derivation intervals ended at what the faulty calls cost: 122 of 176 gains inside "
     "(0.69), 45 above, 9 below, at a load of 10.6 to 34.3; on a quiet machine (load 0.2 to 4.3), with the rules and "

@@ -37,9 +37,10 @@ NOTES = (
     "- `hdf5-chunk-mismatch/collective-tiny-chunks` does not have its fault by the rule's definition either, for "
     "HDF5 puts the chunks of a collective call together; the trace does not tell chunks from a selection with "
     "gaps. It counts as not found.",
-    "- Gains were measured right after each trace, by three interleaved runs of each twin on two processors, with "
-    "nothing else on them but the ranks. Runs without a measured gain were traced beside other work, an hour "
-    "before. Where a repair may save nothing the interval begins below 0: at what the repair may cost "
+    "- This record has two parts. On a quiet machine all programs under Open MPI and most under MPICH were traced, and "
+    "their gains measured right after, by three interleaved runs of each twin. The last ones under MPICH were traced "
+    "half an hour before beside other work, without gains (`--mpi`, `--gains 3` and `--rows`; rows put together by "
+    "hand). Where a repair may save nothing the interval begins below 0: at what the repair may cost "
     "(passing data between ranks, copying), at 2 % of the run at least, by which runs differ (`may_cost`).",
     "- Earlier records, by whose derivation intervals ended at what the faulty calls cost: 122 of 176 gains inside "
     "(0.69), 45 above, 9 below, at a load of 10.6 to 34.3; on a quiet machine (load 0.2 to 4.3), with the rules and "

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -45,7 +45,7 @@ ROUNDS, MOST_ROUNDS = 5, 25
 MORE_ROUNDS_S = 15.0
 """Short cases get more rounds, up to so long: the best of many strategies is the luckiest where each has few."""
 CALIBRATION_REPEATS = 2
-TUNE_S = 300
+COMMAND_S = 300
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,32 @@ class Storage:
     """Where the files of a case lie, and what tune knows of it."""
 
     directory: Path
+    out: Path
     targets: int = 1
-    machine: Path | None = None
-    """None: fitted to the trace."""
+    machines: dict[str, Path] = field(default_factory=dict)
+    """By MPI library."""
+
+    def machine(self, mpi: str) -> Path:
+        """The machine file; where it is not there yet, kernels run on this storage, as a user would have them run."""
+        if mpi not in self.machines:
+            file = self.out / f"loop-machine-{mpi}.toml"
+            command = [
+                str(launch.IOWEIR), "calibrate", "--kernels", str(self.directory), "--mpi", mpi,
+                "--ranks", str(loop_cases.RANKS), "--repeats", str(CALIBRATION_REPEATS), "-o", str(file), "--force",
+            ]  # fmt: skip
+            done = ran(command)
+            print(f"-- {done.stdout.strip()}", flush=True)
+            self.machines[mpi] = file
+        return self.machines[mpi]
+
+
+def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """A command of ioweir that has to end well."""
+    environment = {**os.environ, **launch.LAUNCH_ENVIRONMENT}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMMAND_S, env=environment)
+    if done.returncode != 0:
+        raise launch.BenchmarkError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    return done
 
 
 @contextlib.contextmanager
@@ -70,12 +93,12 @@ def storage(name: str, out: Path) -> Iterator[Storage]:
             calibrate.calibrate(
                 calibrate.Options(machine, made.root, None, None, name, CALIBRATION_REPEATS, force=True)
             )
-            yield Storage(made.target(0), TARGETS, machine)
+            yield Storage(made.target(0), out, TARGETS, dict.fromkeys(launch.KINDS, machine))
         finally:
             lab.down(made.name, made.root, True)
         return
     with tempfile.TemporaryDirectory(prefix="ioweir-loop-", dir=run.TMPFS if name == "tmpfs" else out) as folder:
-        yield Storage(Path(folder))
+        yield Storage(Path(folder), out)
 
 
 def kernel_command_line(case: Case, where: Storage, names: list[str], rounds: int, traced: bool = False) -> list[str]:
@@ -91,19 +114,11 @@ def kernel_command_line(case: Case, where: Storage, names: list[str], rounds: in
     ]  # fmt: skip
 
 
-def tuned(trace: Path, plan: Path, where: Storage, measure: bool) -> dict[str, Any]:
+def tuned(trace: Path, plan: Path, machine: Path, measure: bool) -> dict[str, Any]:
     """The JSON of `ioweir tune`."""
     plan.unlink(missing_ok=True)
-    command = [str(launch.IOWEIR), "tune", str(trace), "-o", str(plan), "--json"]
-    if where.machine is not None:
-        command += ["--machine", str(where.machine)]
-    if measure:
-        command += ["--measure"]
-    environment = {**os.environ, **launch.LAUNCH_ENVIRONMENT}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TUNE_S, env=environment)
-    if done.returncode != 0:
-        raise launch.BenchmarkError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
-    result: dict[str, Any] = json.loads(done.stdout)
+    command = [str(launch.IOWEIR), "tune", str(trace), "-o", str(plan), "--json", "--machine", str(machine)]
+    result: dict[str, Any] = json.loads(ran([*command, *(["--measure"] if measure else [])]).stdout)
     return result
 
 
@@ -129,7 +144,7 @@ def stated(result: dict[str, Any]) -> tuple[float, float] | None:
 
 def planned(case: Case, where: Storage, scratch: Path, row: Row, log: TextIO) -> dict[str, str]:
     """Traces the case, and lets tune plan for it both ways; the plans by strategy. What is promised is logged."""
-    trace = scratch / "trace"
+    trace, machine = scratch / "trace", where.machine(case.mpi)
     shutil.rmtree(trace, ignore_errors=True)
     command = kernel_command_line(case, where, ["traced"], 1, traced=True)
     launch.run_commands([(launch.under_ioweir(launch.Traced(trace), command), {})])
@@ -137,7 +152,7 @@ def planned(case: Case, where: Storage, scratch: Path, row: Row, log: TextIO) ->
     rules: dict[str, str] = {}
     line: dict[str, Any] = {"case": case.title}
     for how in (SIMULATED, MEASURED):
-        result = tuned(trace, scratch / f"{how}.toml", where, how == MEASURED)
+        result = tuned(trace, scratch / f"{how}.toml", machine, how == MEASURED)
         name, text = chosen(result)
         row.plans[how] = name
         if text:

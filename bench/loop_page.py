@@ -40,8 +40,9 @@ drawn from a seed. The seed is the commit that is measured, so that nobody has s
 is tried (16 MiB): no kernel here asks for as much in one call.
 
 Storage: `tmpfs` is memory, `disk` a local file system. `targets` are four loop devices of 12 MB/s each, of which `one
-slow` has one at 40 %. There the files lie on the first target, and `tune` knows the machine from `ioweir calibrate
---targets`; elsewhere from the trace alone.
+slow` has one at 40 %. There the files lie on the first target. `tune` knows the machine
+beforehand: the targets from `ioweir calibrate --targets`, memory and disk from `ioweir calibrate --kernels`, once for
+each MPI library.
 """
 
 

@@ -49,6 +49,36 @@ TEST(Automatic, SmallPiecesThatFillTheirRegionGoThroughAggregators) {
     EXPECT_EQ(chosen({}).writers.kind, WritersKind::everyone) << "nobody wants anything";
 }
 
+/// Empty rounds cost as much as others, and the region may be as long as a file can be.
+TEST(Automatic, AggregatorsOfPiecesThatLieFarApartBecomeEveryone) {
+    Strategy strategy;
+    strategy.writers = {WritersKind::aggregators, 2};
+    const auto kind = [&](RequestSummary request) {
+        request.granule_bytes = 8;
+        return chosen_for(strategy, request, Topology::one_node(3)).writers.kind;
+    };
+    constexpr std::int64_t buffer = 16 << 20;
+    for (const auto domains : {Domains::even, Domains::aligned, Domains::cyclic}) {
+        strategy.domains = domains;
+        EXPECT_EQ(kind({{0, std::int64_t{1} << 60}, 3 * 64, 3}), WritersKind::everyone);
+        EXPECT_EQ(kind({{0, 1'000 * buffer}, 700 * 8, 700}), WritersKind::everyone);
+        EXPECT_EQ(kind({{0, 1'000 * buffer}, 744 * 8, 744}), WritersKind::aggregators);
+        EXPECT_EQ(kind({{0, 1'000 * buffer}, 1'000 * buffer, 2}), WritersKind::aggregators);
+        EXPECT_EQ(kind({{0, 10 * buffer}, 3 * 64, 3}), WritersKind::aggregators) << "few rounds";
+        EXPECT_EQ(kind({}), WritersKind::aggregators);
+    }
+    // plan() finds the same, and what it finds ends.
+    const std::int64_t far = std::int64_t{1} << 60;
+    const auto pattern = pattern_of({{{0, 64}}, {{far, 64}}, {{64, 64}, {far + 64, 64}}});
+    for (const auto order : {Order::sequential, Order::contention_free}) {
+        strategy.domains = Domains::aligned;
+        strategy.order = order;
+        const Plan plan = must_plan(pattern, strategy);
+        EXPECT_FALSE(plan.schedule->has_buffer(0));
+        EXPECT_EQ(verify(plan, pattern).value().bytes_moved, 4 * 64);
+    }
+}
+
 /// Whoever does not ask the others must not miss a call that would have been collected.
 /// Ranks that share processors wait for one once more in each exchange.
 TEST(Automatic, RanksThatShareProcessorsCollectSmallerPiecesOnly) {

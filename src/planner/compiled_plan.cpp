@@ -42,6 +42,10 @@ std::unique_ptr<CompiledPlan> CompiledPlan::make(const Strategy& strategy, const
         why = made.error().message();
         return nullptr;
     }
+    if (made.value().schedule->writers() > 0 && !made.value().schedule->has_buffer(0)) {
+        why = "each rank moves its own bytes";
+        return nullptr;
+    }
     auto compiled = std::make_unique<CompiledPlan>();
     compiled->strategy = strategy;
     compiled->ranks = topology.ranks();

@@ -117,8 +117,11 @@ public:
                 if (plan_.strategy.writers.kind == WritersKind::behind) moved_by_writer.clear();  // a rank a round
             }
         }
+        bool by_itself = each_rank_by_itself(plan_.strategy);
+        for (std::int64_t writer = 0; writer < plan_.schedule->writers(); ++writer)
+            by_itself = by_itself || !plan_.schedule->has_buffer(writer);  // aggregators of few pieces far apart
         for (const auto& [byte, times] : moved_) {
-            const int allowed = each_rank_by_itself(plan_.strategy) ? askers_[byte] : std::min(askers_[byte], 1);
+            const int allowed = by_itself ? askers_[byte] : std::min(askers_[byte], 1);
             if (times > allowed) return false;
         }
         return arrived_ == wanted_;

@@ -393,6 +393,39 @@ TEST_F(EngineTest, AutoGoesByWhatTheRanksAskForInEachCall) {
     remove(path);
 }
 
+/// Rounds over the hole would not end. What lies close together is collected again.
+TEST_F(EngineTest, AggregatorsLeaveAloneWhatLiesFarApart) {
+    const IoCalls& io = world->engine;
+    constexpr std::int64_t hole = std::int64_t{1} << 43;
+    const std::int64_t rank = world->rank, ranks = world->ranks;
+    for (const char* const strategy : {"even", "cyclic", "ordered"}) {
+        const std::string path = path_for(strategy);
+        const std::int64_t exchanges = world->did(&Did::exchanges), alone = world->did(&Did::alone_by_choice);
+        MPI_File file = open(io, path);
+        for (const std::int64_t distance : {hole, 32 * ranks}) {
+            const MPI_Aint places[] = {32 * rank, distance + 32 * rank};
+            MPI_Datatype pieces;
+            MPI_Type_create_hindexed_block(2, 16, places, MPI_BYTE, &pieces);
+            MPI_Type_commit(&pieces);
+            native_view(io, file, 0, MPI_BYTE, pieces);
+            std::vector<unsigned char> data(32), back(32);
+            for (std::size_t i = 0; i < data.size(); ++i)
+                data[i] = static_cast<unsigned char>(1 + 32 * static_cast<std::size_t>(rank) + i);
+            EXPECT_EQ(io.write_at_all(file, 0, data.data(), 32, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+            EXPECT_EQ(io.read_at_all(file, 0, back.data(), 32, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+            EXPECT_EQ(back, data);
+            MPI_Type_free(&pieces);
+        }
+        MPI_Offset size = 0;
+        EXPECT_EQ(PMPI_File_get_size(file, &size), MPI_SUCCESS);
+        EXPECT_EQ(size, hole + 32 * (ranks - 1) + 16);
+        io.close(&file);
+        EXPECT_EQ(world->did(&Did::alone_by_choice) - alone, ranks > 1 ? 2 : 0) << strategy;
+        EXPECT_EQ(world->did(&Did::exchanges) - exchanges, ranks > 1 ? 2 : 0) << strategy;
+        remove(path);
+    }
+}
+
 TEST_F(EngineTest, LittleMoreCrossesBetweenNodesThanMust) {
     const char* const each_text = std::getenv("IOWEIR_TEST_RANKS_PER_NODE");
     const int each = each_text != nullptr ? std::atoi(each_text) : world->ranks;

@@ -445,7 +445,7 @@ def plan_lines(plan: Plan) -> list[str]:
         lines.append(f"engine: moved {size(moved)} ({_some([row.path for row in plan.engine])})")
         if alone := [row for row in plan.engine if row.alone_by_choice]:
             calls = round(sum(row.alone_by_choice / row.ranks for row in alone))
-            lines.append(f"auto: each rank moved its own bytes in {calls:,} collective {plural('call', calls)}")
+            lines.append(f"engine: each rank moved its own bytes in {calls:,} collective {plural('call', calls)}")
         if together := [row for row in plan.engine if row.exchanges]:
             lines.append(_exchange_line(together))
         if behind := [row for row in plan.engine if row.handed_bytes]:

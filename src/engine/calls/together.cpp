@@ -74,7 +74,6 @@ void agree(Team& team, OwnRequest& mine, const planner::Strategy& asked) {
 
 /// For the call whose ranks have said what they want.
 planner::Strategy choose_way(const planner::Strategy& asked, const Team& team, bool writes) {
-    if (asked.writers.kind != planner::WritersKind::automatic) return asked;
     return planner::chosen_for(asked, team.agreement->request(writes), team.group->topology());
 }
 
@@ -84,6 +83,11 @@ void exchange_bytes(Team& team, const planner::Strategy& strategy, bool writes, 
     const planner::RequestSummary request = team.agreement->request(writes);
     if (request.bytes == 0) {
         result.done = true;
+        return;
+    }
+    // A part of the ranks may ask for what lies further apart than what all ask for.
+    if (choose_way(strategy, team, writes).writers.kind == planner::WritersKind::everyone) {
+        result.each_alone = true;
         return;
     }
     const planner::CompiledPlan* const compiled = team.exchange->prepare(strategy, request, result.refusal);
@@ -182,8 +186,9 @@ TogetherOutcome transfer_together(Team& team, const planner::Strategy& asked, bo
     const planner::Strategy strategy = choose_way(asked, first, writes);
     if (strategy.writers.kind == planner::WritersKind::everyone) {
         result.each_alone = true;
-        // Parts of the team choose for themselves.
-        if (!alone) subgroup.alone_left = planner::calls_without_meeting(++subgroup.alone_meetings);
+        // Parts of the team choose for themselves. Where aggregators were asked for, each call is looked at.
+        if (!alone && asked.writers.kind == planner::WritersKind::automatic)
+            subgroup.alone_left = planner::calls_without_meeting(++subgroup.alone_meetings);
         return result;
     }
     subgroup.alone_meetings = 0;

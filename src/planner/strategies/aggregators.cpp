@@ -8,6 +8,7 @@
 // What does not live here: domains (domains.cpp), rounds (rounds.cpp).
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include "base/checked.hpp"
 #include "base/size_text.hpp"
@@ -182,6 +183,15 @@ std::int64_t most_buffer_bytes(std::int64_t buffer, const RequestSummary& reques
     return std::max(small_buffer_bytes, buffer / (2 * usual_granule_bytes) * request.granule_bytes);
 }
 
+/// As asked for, or by default: `unit` is a stripe, 0 where none is known.
+std::int64_t wanted_buffer_bytes(const Strategy& strategy, std::int64_t unit) {
+    if (strategy.buffer_bytes > 0) return strategy.buffer_bytes;
+    return cyclic(strategy) && unit > 0 ? unit : default_buffer_bytes;
+}
+
+/// With fewer buffers than this nobody notices empty ones.
+constexpr std::int64_t few_buffers = 256;
+
 /// ROMIO's max_ntimes for even domains of the region: the rounds that the amount of data asks for.
 std::int64_t even_rounds(Extent region, std::int64_t writers, std::int64_t buffer_bytes) {
     return ceil_divide(ceil_divide(region.length, writers), buffer_bytes);
@@ -200,27 +210,29 @@ std::int64_t period_of(const PlanInput& input, std::int64_t unit, std::int64_t w
     return checked_multiply(std::lcm(unit, granule), stripes).value_or(0);
 }
 
-/// Nobody to exchange with.
-Result<Plan> make_alone(const PlanInput& input) {
+constexpr std::string_view nobody_else = "there is one rank: it moves its own bytes, without an exchange";
+constexpr std::string_view too_sparse =
+    "fewer pieces than buffers in the region: each rank moves its own bytes, without an exchange";
+
+Result<Plan> make_direct(const PlanInput& input, std::string_view why) {
     auto made = everyone_strategy.make(input);
     if (!made) return made.error();
     Plan plan = made.take();
-    plan.remarks.assign(1, "there is one rank: it moves its own bytes, without an exchange");
+    plan.remarks.assign(1, std::string(why));
     return plan;
 }
 
 Result<Plan> make(const PlanInput& input) {
-    if (input.topology.ranks() == 1) return make_alone(input);
+    if (input.topology.ranks() == 1) return make_direct(input, nobody_else);
     const Strategy& strategy = input.strategy;
     Plan plan;
     plan.strategy = strategy;
-    std::int64_t buffer = strategy.buffer_bytes;
     std::int64_t unit = input.layout.stripe_bytes();
-    if (buffer == 0 && cyclic(strategy) && unit > 0) {
-        buffer = unit;
+    if (is_too_sparse(strategy, input.request, unit)) return make_direct(input, too_sparse);
+    std::int64_t buffer = wanted_buffer_bytes(strategy, unit);
+    if (strategy.buffer_bytes == 0 && cyclic(strategy) && unit > 0) {
         plan.remarks.push_back("no buffer given: one stripe, " + rough_size_text(unit) + ", as Cray's CB 2");
-    } else if (buffer == 0) {
-        buffer = default_buffer_bytes;
+    } else if (strategy.buffer_bytes == 0) {
         plan.remarks.emplace_back("no buffer given: 16 MiB, as ROMIO's cb_buffer_size");
     }
     if (const std::int64_t most = most_buffer_bytes(buffer, input.request); most < buffer) {
@@ -267,6 +279,15 @@ Result<Plan> make(const PlanInput& input) {
 }
 
 }  // namespace
+
+/// A round takes a meeting of ranks whether anything lies there or not; a piece takes an operation of storage whoever carries it out.
+/// So with more buffers than pieces an exchange saves nothing, and over a hole of 2^60 bytes it would never end.
+bool is_too_sparse(const Strategy& strategy, const RequestSummary& request, std::int64_t stripe_bytes) {
+    if (strategy.writers.kind != WritersKind::aggregators || request.pieces == 0) return false;
+    const std::int64_t buffer = most_buffer_bytes(wanted_buffer_bytes(strategy, stripe_bytes), request);
+    return ceil_divide(request.region.length, buffer) >
+           few_buffers + request.pieces + ceil_divide(request.bytes, buffer);
+}
 
 constinit const StrategyEntry aggregators_strategy{
     "aggregators with even, aligned, cyclic, group-cyclic or cooperative domains, sequential or contention-free",

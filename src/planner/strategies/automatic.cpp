@@ -81,6 +81,9 @@ Result<Plan> make(const PlanInput& input) {
 }  // namespace
 
 Strategy chosen_for(const Strategy& strategy, const RequestSummary& request, const Topology& topology) {
+    const Stripe& stripe = strategy.stripe;
+    if (is_too_sparse(strategy, request, stripe.count > 0 ? stripe.size_bytes : 0))
+        return with(strategy, {WritersKind::everyone, 0});
     if (strategy.writers.kind != WritersKind::automatic) return strategy;
     if (!suits_aggregators(request, topology)) return with(strategy, {WritersKind::everyone, 0});
     Strategy chosen = with(strategy, {WritersKind::aggregators, 0});

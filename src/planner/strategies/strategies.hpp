@@ -30,6 +30,9 @@ struct StrategyEntry {
 /// Of the strategies for one shared file, the one that moves the bytes within a mapping to several; null when none does.
 [[nodiscard]] const StrategyEntry* entry_within(const Strategy& strategy);
 
+/// Aggregators were asked for, but what the ranks want lies so far apart that each moves its own bytes. `stripe_bytes`: 0 where unknown.
+[[nodiscard]] bool is_too_sparse(const Strategy& strategy, const RequestSummary& request, std::int64_t stripe_bytes);
+
 extern const StrategyEntry everyone_strategy;     // everyone.cpp
 extern const StrategyEntry aggregators_strategy;  // aggregators.cpp
 extern const StrategyEntry behind_strategy;       // behind.cpp

@@ -134,8 +134,8 @@ void unlock_file(Job& job, Arguments a, const Call& call) {
 }
 
 void open_stream(Job& job, Arguments a, const Call& call) {  // S FILE MODE
-    const char* const modes[] = {"r", "w", "a", "r+", "w+"};
-    if (a[2] < 0 || a[2] > 4) fail("there is no mode " + std::to_string(a[2]));
+    const char* const modes[] = {"r", "w", "a", "r+", "w+", "a+"};
+    if (a[2] < 0 || a[2] > 5) fail("there is no mode " + std::to_string(a[2]));
     std::FILE*& opened = Job::at(job.streams, a[0], "stream");
     opened = std::fopen(job.path(a[1]).c_str(), modes[a[2]]);
     if (opened == nullptr) fail(std::string(call.name) + ": " + job.path(a[1]) + ": " + std::strerror(errno));

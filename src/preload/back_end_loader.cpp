@@ -72,7 +72,11 @@ StartBackEnd find_back_end(Problem& problem) {
     std::snprintf(path, sizeof path, "%.*slibioweir_%s.so", directory, self.dli_fname, kind);
     void* handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-        problem = {"MPI calls are not traced: cannot open the back end:", ::dlerror()};
+        static char text[128];  // it goes into the trace as well, the reason with its path does not
+        std::snprintf(text, sizeof text,
+                      "MPI calls are not traced: cannot load libioweir_%s.so (was ioweir built for this MPI library?)",
+                      kind);
+        problem = {text, ::dlerror()};
         return nullptr;
     }
     const auto start = reinterpret_cast<StartBackEnd>(real_dlsym()(handle, start_back_end_name));

@@ -48,6 +48,14 @@ def test_ready_answers_are_those_of_the_command_line(words: list[str]) -> None:
     assert ready_answer(["ioweir", *words]) == CliRunner().invoke(app, words).output
 
 
+@pytest.mark.parametrize("words", [[], ["--help"]], ids=str)
+def test_no_line_is_wider_than_a_terminal(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    monkeypatch.setenv("COLUMNS", str(HELP_COLUMNS))
+    text = ready_answer(["ioweir", *words])
+    assert text is not None
+    assert [line for line in text.splitlines() if len(line) > HELP_COLUMNS] == []
+
+
 def test_the_page_of_help_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(HELP_COLUMNS))
     assert ready_answer(["/anywhere/ioweir", "--help"]) == help_page(), "tools/generate.py --docs docs/reference"

@@ -14,7 +14,7 @@ from ioweir.trace import reader
 LAYERS = ("MPI-IO", "POSIX", "STDIO")
 STAND_INS = {
     "openat": "open", "fputs": "fwrite", "fprintf": "fwrite", "fputc": "fwrite", "statx": "stat", "fstatat": "stat",
-    "fseeko": "fseek", "unlinkat": "unlink",
+    "fseeko": "fseek", "rewind": "fseek", "unlinkat": "unlink",
 }  # fmt: skip
 """What a replay says that it calls instead."""
 

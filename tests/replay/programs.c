@@ -1,10 +1,13 @@
 /* Small programs with the kinds of calls that a replay has to make again: ./programs KIND DIRECTORY. Data is rank and place. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static int rank, ranks;
@@ -121,6 +124,67 @@ static void views(const char* directory) {
     MPI_Type_free(&mixed);
 }
 
+static void again(const char* directory) { /* calls between a view and its first data */
+    MPI_Datatype column;
+    MPI_Offset size, place;
+    MPI_Type_vector(4, 2, 4, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    for (int i = 0; i < 3; ++i) {
+        MPI_File file;
+        MPI_File_open(MPI_COMM_WORLD, in(directory, "again.dat"), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL,
+                      &file);
+        MPI_File_set_view(file, 8 * i, MPI_INT, i % 2 ? MPI_INT : column, "native", MPI_INFO_NULL);
+        MPI_File_sync(file);
+        MPI_File_write_at(file, 8 * rank, data, 8, MPI_INT, MPI_STATUS_IGNORE);
+        MPI_File_get_byte_offset(file, 5, &place);
+        MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+        MPI_File_sync(file);
+        MPI_File_get_size(file, &size);
+        MPI_File_read_at(file, 3, data, 6, MPI_CHAR, MPI_STATUS_IGNORE);
+        MPI_File_close(&file);
+    }
+    MPI_Type_free(&column);
+}
+
+static void streams(const char* directory) { /* streams whose first call is not at the file's beginning */
+    char name[32];
+    snprintf(name, sizeof name, "stream-%d.dat", rank);
+    FILE* file = fopen(in(directory, name), "w");
+    if (fseek(file, 100, SEEK_SET) != 0 || fwrite(data, 1, 50, file) != 50) exit(1);
+    fclose(file);
+    file = fopen(path, "r+");
+    if (fseek(file, 20, SEEK_SET) != 0 || fwrite(data, 1, 5, file) != 5) exit(1);
+    rewind(file);
+    if (fread(data, 1, 150, file) != 150) exit(1);
+    fclose(file);
+    if (unlink(path) != 0) exit(1);
+    file = fopen(path, "w+");
+    if (fseek(file, 1000, SEEK_SET) != 0 || fwrite(data, 1, 50, file) != 50) exit(1);
+    rewind(file);
+    if (fread(data, 1, 30, file) != 30) exit(1);
+    fclose(file);
+    file = fopen(path, "a+");
+    if (fwrite(data, 1, 10, file) != 10) exit(1);
+    rewind(file);
+    if (fread(data, 1, 1060, file) != 1060) exit(1);
+    fclose(file);
+}
+
+static void pieces(const char* directory) { /* vectors of buffers, locks, and space asked for */
+    char name[32];
+    snprintf(name, sizeof name, "pieces-%d.dat", rank);
+    int fd = open(in(directory, name), O_RDWR | O_CREAT, 0644);
+    struct iovec two[2] = {{data, 100}, {data + 300, 200}};
+    struct flock part = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 10, .l_len = 20};
+    if (posix_fallocate(fd, 0, 5000) != 0 || fallocate(fd, 0, 0, 6000) != 0) exit(1);
+    if (fcntl(fd, F_SETLK, &part) != 0 || flock(fd, LOCK_EX) != 0) exit(1);
+    if (writev(fd, two, 2) != 300 || pwritev(fd, two, 2, 400) != 300) exit(1);
+    if (readv(fd, two, 2) != 300 || preadv(fd, two, 2, 50) != 300) exit(1);
+    part.l_type = F_UNLCK;
+    if (fcntl(fd, F_SETLK, &part) != 0 || flock(fd, LOCK_UN) != 0) exit(1);
+    close(fd);
+}
+
 static void parts(const char* directory) { /* a file for each half of the ranks, and one by rank 0 alone */
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
@@ -154,6 +218,9 @@ int main(int argc, char** argv) {
     if (strcmp(kind, "found") == 0) found(argv[2]);
     if (strcmp(kind, "pointers") == 0) pointers(argv[2]);
     if (strcmp(kind, "views") == 0) views(argv[2]);
+    if (strcmp(kind, "again") == 0) again(argv[2]);
+    if (strcmp(kind, "streams") == 0) streams(argv[2]);
+    if (strcmp(kind, "pieces") == 0) pieces(argv[2]);
     if (strcmp(kind, "parts") == 0) parts(argv[2]);
     MPI_Finalize();
     return 0;

@@ -14,13 +14,15 @@ from typing import Any
 import compared
 import pytest
 import runs
-from ioweir.replay import benchmark, benchmark_c, fold, from_trace
+from ioweir.replay import benchmark, benchmark_c, fold, from_trace, unused_c
 from ioweir.replay.model import RankCalls, Recorded
 
 MOST_LINES = 300
-FLAGS = (
-    "-O0 -std=gnu11 -Wall -Wno-stringop-overflow -Wno-unused-function -Wno-unused-variable -Wno-unused-result -Werror"
-)
+PROGRAMS = [
+    ("posix", 3), ("found", 3), ("pointers", 3), ("views", 5), ("again", 3), ("streams", 2), ("pieces", 2),
+    ("parts", 5),
+]  # fmt: skip
+FLAGS = "-O2 -std=gnu11 -Wall -Wextra -Werror"
 
 
 def made(tmp_path: Path) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def holds_no_names(tmp_path: Path, *others: str) -> None:
 
 @pytest.mark.one_of(4)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
-@pytest.mark.parametrize(("kind", "ranks"), [("posix", 3), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)])
+@pytest.mark.parametrize(("kind", "ranks"), PROGRAMS)
 def test_programs(kind: str, ranks: int, mpi: str, tmp_path: Path) -> None:
     data = tmp_path / "classified-data"
     data.mkdir()
@@ -129,6 +131,68 @@ def test_what_repeats_is_a_loop_and_loops_nest() -> None:
     assert isinstance(inner, fold.Loop)
     assert (outer.count, inner.count) == (5, 4)
     assert inner.body == [fold.Call("write", [[0, 7, 100]])]
+
+
+def test_calls_that_repeat_within_a_body_are_a_loop_in_it() -> None:
+    calls = [fold.call(name, [7 * step]) for step in range(5) for name in ("open", *["write"] * 10, "close")]
+    (outer,) = fold.folded(calls)
+    assert isinstance(outer, fold.Loop)
+    assert [type(node) for node in outer.body] == [fold.Call, fold.Loop, fold.Call]
+
+
+def test_what_nothing_uses_is_taken_out() -> None:
+    text = """#define A 1
+#define B 2
+#define MUST(x) x
+static ll X = 1; /* a factor */
+static void* gone[A];
+/* This text names gone and many. */
+static void many(void) {
+    int all[] = {X};
+    puts("kept");
+}
+static const ll N0[] = {1, 2,
+    3};
+static const ll N1[] = {1};
+static int kept[B];
+int main(void) { return kept[N1[0]]; }"""
+    left = """#define B 2
+static const ll N1[] = {1};
+static int kept[B];
+int main(void) { return kept[N1[0]]; }"""
+    assert unused_c.removed(text) == left
+
+
+def test_arguments_of_a_benchmark(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.recorded("mpich", 1, [runs.compiled("mpich", tmp_path), "streams", data], tmp_path / "trace")
+    made(tmp_path)
+    folder = tmp_path / "benchmark"
+    subprocess.run(["make", "-C", str(folder), "CC=mpicc.mpich", f"CFLAGS={FLAGS}"], check=True, timeout=120)
+
+    def called(*words: str, ranks: str = "1") -> tuple[int, str, str]:
+        done = subprocess.run(
+            [runs.LAUNCHERS["mpich"], "-n", ranks, str(folder / "benchmark"), *words],
+            env={**os.environ, **runs.ENVIRONMENT}, cwd=tmp_path,
+            capture_output=True, check=False, text=True, timeout=60,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    code, said, _ = called("--help")
+    assert code == 0
+    assert said.startswith("use: benchmark ")
+    wrong = {
+        "no option": [str(data)], "not known": ["-q"], "hint": ["-h", "cb_nodes"], "factor": ["-x", "2abc"],
+        "none": ["-x", "0"],
+    }  # fmt: skip
+    for words in wrong.values():
+        code, said, complaint = called(*words)
+        assert (code, said) == (2, "")
+        assert "use: benchmark " in complaint
+    assert "how many ranks" in called(ranks="2")[2]
+    assert "No such file or directory" in called("-d", str(tmp_path / "missing"))[2]
+    assert not list(tmp_path.glob("file-*"))
 
 
 def test_what_follows_no_formula_is_a_table() -> None:

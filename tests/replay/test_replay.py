@@ -56,8 +56,11 @@ def same_calls(tmp_path: Path, data: Path) -> int:
 @pytest.mark.one_of(6)
 @pytest.mark.parametrize(
     ("kind", "ranks"),
-    [("posix", 1), ("posix", 5), ("found", 3), ("pointers", 3), ("views", 5), ("parts", 5)],
-)
+    [
+        ("posix", 1), ("posix", 5), ("found", 3), ("pointers", 3), ("views", 5), ("again", 3), ("streams", 2),
+        ("pieces", 2), ("parts", 5),
+    ],
+)  # fmt: skip
 def test_programs_make_the_same_calls_again(program: tuple[str, Path], kind: str, ranks: int, tmp_path: Path) -> None:
     mpi, executable = program
     data = tmp_path / "data"

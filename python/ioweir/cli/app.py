@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 # \b keeps click from joining the lines.
-_EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:<6} {meaning}" for code, meaning in EXIT_CODES)
+_EPILOG = "\b\nExit codes:\n" + "\n".join(
+    textwrap.fill(meaning, HELP_COLUMNS - 2, initial_indent=f"  {code:<6} ", subsequent_indent=" " * 9)
+    for code, meaning in EXIT_CODES
+)
 
 app = typer.Typer(
     name="ioweir",

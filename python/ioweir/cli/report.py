@@ -111,7 +111,10 @@ def merge_sums(
 def compress(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `ioweir run` wrote.")],
     unfinished: Annotated[
-        bool, typer.Option(help="Also where a process was killed. No process may write into the trace any more.")
+        bool,
+        typer.Option(
+            "--unfinished", help="Also where a process was killed. No process may write into the trace any more."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

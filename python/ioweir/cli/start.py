@@ -19,15 +19,16 @@ HELP_COLUMNS = 80
 """Of terminals with as many columns or more; help is laid out anew for narrower ones."""
 
 FIRST_STEPS = (
-    "ioweir watches the I/O of an MPI program, says what it costs, and can move the same bytes in a better way.",
+    "ioweir watches the I/O of an MPI program, says what it costs, and can move the",
+    "same bytes in a better way.",
     "",
-    "First, run your program as always, with `ioweir run -o before --` in front of it:",
-    "  ioweir run -o before -- mpirun -n 4 ./my_simulation input.nml",
-    "It ends with what costs most. Everything that was found, with the evidence and what to do:",
+    "First, run your program as always, with `ioweir run -o before --` before it:",
+    "  ioweir run -o before -- mpirun -n 4 ./my_simulation",
+    "It ends with what costs most. All that was found, and what to do about it:",
     "  ioweir findings before",
-    "A finding may have a plan that helps, a small file. Try it, and look whether it did:",
+    "A finding may have a plan that helps, a small file. Try it, and compare:",
     "  ioweir findings before --plan CODE > plan.toml",
-    "  ioweir run -o after --plan plan.toml --verify -- mpirun -n 4 ./my_simulation input.nml",
+    "  ioweir run -o after --plan plan.toml --verify -- mpirun -n 4 ./my_simulation",
     "  ioweir compare before after",
     "",
     "No program at hand? `ioweir kernel lattice` is one. All commands: ioweir --help",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import units
 from ioweir.base.new_folder import whole_folder
 from ioweir.errors import IoweirError
 from ioweir.replay import benchmark_c, fold, from_trace
@@ -142,7 +143,9 @@ def _refuse_what_has_no_c(recorded: Recorded) -> None:
 def to_text(result: dict[str, Any]) -> list[str]:
     """For a person."""
     lines = [
-        f"{result['output']}/benchmark.c: {result['lines']} lines, {result['calls']} calls of {result['ranks']} ranks",
+        f"{result['output']}/benchmark.c: {result['lines']} lines, "
+        f"{result['calls']} {units.plural('call', result['calls'])} of "
+        f"{result['ranks']} {units.plural('rank', result['ranks'])}",
         f"  kinds of ranks: {len(result['kinds'])}; numbers that follow no formula stand in {result['tables']} tables",
     ]
     for title, rows in (("left out", result["left_out"]), ("in the place of others", result["stand_ins"])):

@@ -9,6 +9,7 @@ import textwrap
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from ioweir.replay import unused_c
 from ioweir.replay.fold import Call, Column, Loop
 
 if TYPE_CHECKING:
@@ -37,9 +38,14 @@ _ENDS: Final = tuple(
 )  # fmt: skip
 _SIZES: Final = ("set_size", "preallocate")
 _ASKS: Final = {"get_size": "MPI_Offset", "get_position": "MPI_Offset", "get_position_shared": "MPI_Offset",
-                "get_amode": "int", "get_atomicity": "int"}  # fmt: skip
-_OWN: Final = ("open", "close", "set_view", "sync", "seek", "seek_shared", "delete", "get_info")
-PLACED: Final = frozenset(f"MPI_File_{name}" for name in (*_EXPLICIT, *_STARTED_AT, "seek", "seek_shared"))
+                "get_amode": "int", "get_atomicity": "int", "get_group": "MPI_Group"}  # fmt: skip
+_OWN: Final = (
+    "open", "close", "set_view", "sync", "seek", "seek_shared", "delete", "get_info", "set_info", "get_byte_offset",
+    "get_view", "get_type_extent",
+)  # fmt: skip
+PLACED: Final = frozenset(
+    f"MPI_File_{name}" for name in (*_EXPLICIT, *_STARTED_AT, "seek", "seek_shared", "get_byte_offset")
+)
 """Calls whose second number is a place in the file, in elementary types of the view."""
 _POSIX: Final = {
     "open": ("fd, file, flags", "D[fd] = open(name(file), flags, 0666)", 3),
@@ -49,19 +55,30 @@ _POSIX: Final = {
     "write": ("fd, n", "(int)write(D[fd], bytes(n * X), n * X)", 2),
     "pread": ("fd, n, at", "(int)pread(D[fd], bytes(n * X), n * X, at * X)", 3),
     "pwrite": ("fd, n, at", "(int)pwrite(D[fd], bytes(n * X), n * X, at * X)", 3),
+    "readv": ("fd, n", "(int)readv(D[fd], piece(n * X), 1)", 2),
+    "writev": ("fd, n", "(int)writev(D[fd], piece(n * X), 1)", 2),
+    "preadv": ("fd, n, at", "(int)preadv(D[fd], piece(n * X), 1, at * X)", 3),
+    "pwritev": ("fd, n, at", "(int)pwritev(D[fd], piece(n * X), 1, at * X)", 3),
+    "preadv2": ("fd, n, at", "(int)preadv2(D[fd], piece(n * X), 1, at * X, 0)", 3),
+    "pwritev2": ("fd, n, at", "(int)pwritev2(D[fd], piece(n * X), 1, at * X, 0)", 3),
+    "fallocate": ("fd, at, n", "fallocate(D[fd], 0, at * X, n * X)", 3),
+    "posix_fallocate": ("fd, at, n", "(errno = posix_fallocate(D[fd], at * X, n * X)) == 0 ? 0 : -1", 3),
+    "fcntl_lock": ("fd, at, n", "lock_part(fd, F_WRLCK, at * X, n * X)", 3),
+    "fcntl_unlock": ("fd, at, n", "lock_part(fd, F_UNLCK, at * X, n * X)", 3),
+    "flock_lock": ("fd", "flock(D[fd], LOCK_EX)", 1),
+    "flock_unlock": ("fd", "flock(D[fd], LOCK_UN)", 1),
     "lseek": ("fd, at", "(int)(lseek(D[fd], at * X, SEEK_SET) < 0 ? -1 : 0)", 2),
     "fsync": ("fd", "fsync(D[fd])", 1),
     "fdatasync": ("fd", "fdatasync(D[fd])", 1),
     "ftruncate": ("fd, size", "ftruncate(D[fd], size * X)", 2),
     "truncate": ("file, size", "truncate(name(file), size * X)", 2),
-    "fstat": ("fd", "fstat(D[fd], &answer)", 1),
-    "stat": ("file", "stat(name(file), &answer)", 1),
+    "fstat": ("fd", "fstat(D[fd], &status_of)", 1),
+    "stat": ("file", "stat(name(file), &status_of)", 1),
     "access": ("file", "access(name(file), F_OK)", 1),
     "unlink": ("file", "unlink(name(file))", 1),
     "remove": ("file", "remove(name(file))", 1),
-    "rename": ("file, other", "(snprintf(to, sizeof to, \"%s\", name(other)), rename(name(file), to))", 2),
-    "fopen": ("s, file, mode", "(S[s] = fopen(name(file), mode == 0 ? \"r\" : mode == 1 ? \"w\" : mode == 2 ? \"a\" : "
-              "mode == 3 ? \"r+\" : \"w+\")) == NULL ? -1 : 0", 3),
+    "rename": ("file, other", "(strcpy(renamed, name(other)), rename(name(file), renamed))", 2),
+    "fopen": ("s, file, mode", "(S[s] = fopen(name(file), modes[mode])) == NULL ? -1 : 0", 3),
     "fclose": ("s", "fclose(S[s])", 1),
     "fread": ("s, n", "fread(bytes(n * X), 1, n * X, S[s]) == (size_t)(n * X) ? 0 : -1", 2),
     "fwrite": ("s, n", "fwrite(bytes(n * X), 1, n * X, S[s]) == (size_t)(n * X) ? 0 : -1", 2),
@@ -137,6 +154,20 @@ _HELPERS: Final = {
     "MPI_File_get_info": (
         "static void file_get_info(int h) {\n    MPI_Info used;\n    CHECK(MPI_File_get_info(F[h], &used));\n}"
     ),
+    "MPI_File_set_info": "static void file_set_info(int h) { CHECK(MPI_File_set_info(F[h], info)); }",
+    "MPI_File_get_byte_offset": (
+        "static void file_get_byte_offset(int h, ll at) {\n    MPI_Offset place;\n"
+        "    CHECK(MPI_File_get_byte_offset(F[h], at, &place));\n}"
+    ),
+    "MPI_File_get_view": (
+        "static void file_get_view(int h) {\n    MPI_Offset at;\n    MPI_Datatype element, filetype;\n"
+        "    char form[MPI_MAX_DATAREP_STRING];\n"
+        "    CHECK(MPI_File_get_view(F[h], &at, &element, &filetype, form));\n}"
+    ),
+    "MPI_File_get_type_extent": (
+        "static void file_get_type_extent(int h) {\n    MPI_Aint extent;\n"
+        "    CHECK(MPI_File_get_type_extent(F[h], MPI_BYTE, &extent));\n}"
+    ),
     "MPI_File_set_view": (
         "static void file_set_view(int h, ll at, int element, int t, int how) {\n"
         '    char* form = how == 0 ? "native" : how == 1 ? "external32" : "internal";\n'
@@ -160,9 +191,10 @@ _HELPERS: Final = {
         "    for (ll i = 0; i < n; ++i) CHECK(MPI_Wait(&R[r[i]], MPI_STATUS_IGNORE));\n}"
     ),
     "MPI_Waitall": (
-        "static void waitall(ll n, const ll* r) {\n    MPI_Request all[REQUESTS + 1];\n"
+        "static void waitall(ll n, const ll* r) {\n"
+        "    MPI_Request all[REQUESTS + 1];\n    MPI_Status done[REQUESTS + 1];\n"
         "    for (ll i = 0; i < n; ++i) all[i] = R[r[i]];\n"
-        "    CHECK(MPI_Waitall((int)n, all, MPI_STATUSES_IGNORE));\n}"
+        "    CHECK(MPI_Waitall((int)n, all, done));\n}"
     ),
     "MPI_Test": (
         "static void test(ll n, const ll* r) {\n    for (ll i = 0; i < n; ++i)\n"
@@ -242,9 +274,8 @@ class Program:
             parts.append(f"/* {ranks} */\nstatic void part_{number}(void) {{\n" + "\n".join(body) + "\n}\n")
         groups = self._group_lines()
         main = self._main(groups)
-        return "\n".join(
-            [self._head(), *self._helpers(), *_PARTS[: "part_of(" in main], "", *self._table_lines, "", *parts, main]
-        )
+        helpers = [*self._helpers(), *_PARTS[: "part_of(" in main]]
+        return unused_c.removed("\n".join((self._head(), *helpers, "", *self._table_lines, "", *parts, main)))
 
     def readme(self, text: str) -> str:
         """README.md."""
@@ -294,7 +325,7 @@ class Program:
             elif name in _POSIX:
                 names, call, _ = _POSIX[name]
                 parameters = ", ".join(f"ll {one}" for one in names.split(", "))
-                found.append(f"static void posix_{name}({parameters}) {{ MUST({call}); }}")
+                found.append(f"static void do_{name}({parameters}) {{ MUST({call}); }}")
         return found
 
     def _group_lines(self) -> list[str]:
@@ -354,7 +385,7 @@ class Program:
             return f"{name.removeprefix('MPI_').lower()}({values[0]}, {lists[0]})"
         if name in _POSIX:
             self._used[name] = None
-            return f"posix_{name}({', '.join(values)})"
+            return f"do_{name}({', '.join(values)})"
         if name in ("before", "after"):
             self._used[name] = None
             return f"{name}({values[0]}, {lists[0]})"

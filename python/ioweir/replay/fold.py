@@ -68,7 +68,7 @@ def call(name: str, numbers: Sequence[int], lists: Sequence[Sequence[int]] = ())
 
 def folded(nodes: Sequence[Node]) -> list[Node]:
     """As loops as far as it goes: even ones first, within each other, then tables."""
-    now = list(nodes)
+    now = _pass(list(nodes), even=True, longest=1)  # loops of one call, before what stands around them is one body
     for _ in range(_PASSES):
         after = _pass(now, even=True)
         if len(after) == len(now):
@@ -77,13 +77,13 @@ def folded(nodes: Sequence[Node]) -> list[Node]:
     return _pass(now, even=False)
 
 
-def _pass(nodes: list[Node], *, even: bool) -> list[Node]:
+def _pass(nodes: list[Node], *, even: bool, longest: int = LONGEST) -> list[Node]:
     shapes = [_key(node) for node in nodes]
     done: list[Node] = []
     at = 0
     while at < len(nodes):
         best_length, best_count = 0, 0
-        for length in range(1, min(LONGEST, (len(nodes) - at) // 2) + 1):
+        for length in range(1, min(longest, (len(nodes) - at) // 2) + 1):
             if shapes[at] != shapes[at + length]:
                 continue
             count = _even(nodes, shapes, at, length) if even else _same(nodes, shapes, at, length)

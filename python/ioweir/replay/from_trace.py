@@ -190,16 +190,26 @@ def find_inputs(recorded: Recorded) -> None:
     )
     written: dict[int, int] = {}
     emptying: dict[int, list[Op]] = {}
+    removed: set[int] = set()
+    missed: list[Op] = []
+    """Streams that keep what is in their file, where no call before has made one."""
     for _, _, _, op in order:
         made = op.use in ("make", "write")
         if op.name == "MPI_File_open":
             made = bool(op.arguments[2] & CREATE)
+        elif op.name == "fopen" and op.use == "make" and op.arguments[2] == posix_files.KEEPING:
+            if op.file in removed:
+                op.arguments[2] = posix_files.MAKING
+            elif op.file not in written:
+                missed.append(op)
+        if made:
+            removed.discard(op.file)
         if op.file not in written:
             written[op.file] = 0
             if not made:
                 recorded.inputs[op.file] = 0
         if op.use == "write":
-            written[op.file] = max(written[op.file], op.high)
+            written[op.file] = written[op.file] + op.moved if op.at_end else max(written[op.file], op.high)
         elif op.use == "read" and op.high > max(written[op.file], recorded.inputs.get(op.file, 0)) and op.moved:
             recorded.inputs[op.file] = op.high
             for stream in emptying.pop(op.file, []):  # what was found is there still: they have not emptied the file
@@ -208,9 +218,14 @@ def find_inputs(recorded: Recorded) -> None:
             emptying.setdefault(op.file, []).append(op)
         elif op.use == "remove":
             emptying.pop(op.file, None)
+            removed.add(op.file)
         if op.name == "rename":
             written[op.arguments[1]] = written[op.file]
             emptying.pop(op.arguments[1], None)
+            removed.discard(op.arguments[1])
+    for op in missed:
+        if op.file not in recorded.inputs:
+            op.arguments[2] = posix_files.MAKING
 
 
 def _remark(trace: Trace, recorded: Recorded, chosen: Column, processes: Sequence[Sequence[int]]) -> None:

@@ -62,6 +62,8 @@ class Op:
     low: int = 0
     high: int = 0
     """Bytes that it reads or writes lie between."""
+    at_end: bool = False
+    """It writes behind what the file held, wherever that is: `low` and `high` are not known."""
     types: tuple[int, ...] = ()
     """Positions of its arguments that name a datatype of the trace."""
     moved: int = 0

@@ -182,6 +182,8 @@ class MpiFiles:
             return
         access = self._trace.accesses[row.access]
         handle.ranks = handle.ranks or access.ranks
+        if row.function.op not in ("read", "write", "split"):
+            return  # it has the access of the call before it, with the view of then
         op, handle.unsettled = handle.unsettled, None
         if op is None:
             return

@@ -38,10 +38,12 @@ _OF_DESCRIPTOR: Final = frozenset({
 _STREAM_READS: Final = ("fread", "fgets", "getline", "getdelim", "fgetc", "fscanf")
 _STREAM_WRITES: Final = ("fwrite", "fputs", "fputc", "fprintf")
 _SEEKS: Final = ("fseek", "fseeko", "rewind", "fsetpos")
-_MODES: Final = ("r", "w", "a", "r+", "w+")
+_MODES: Final = ("r", "w", "a", "r+", "w+", "a+")
 EMPTYING: Final = (_MODES.index("w"), _MODES.index("w+"))
 """Modes of `fopen` that empty a file, and the one that does not, and that may write anywhere."""
 KEEPING: Final = _MODES.index("r+")
+MAKING: Final = _MODES.index("w+")
+"""What makes a file for which KEEPING is an error, because it is not there."""
 
 
 @dataclass
@@ -145,11 +147,11 @@ class PosixFiles:
             if name != kind:
                 self._stand_ins[f"{name}: {kind} of as many bytes"] += 1
             self._move(row, stream, kind, [stream.number, row.bytes], "read" if kind == "fread" else "write")
-        elif name in _SEEKS and row.offset >= 0:
+        elif name in _SEEKS and (row.offset >= 0 or name == "rewind"):
             if name not in ("fseek", "fseeko"):
                 self._stand_ins[f"{name}: fseeko to the same place"] += 1
-            self._new(row, "fseek", [stream.number, row.offset])
-            stream.place = row.offset
+            stream.place = max(row.offset, 0)  # rewind is told no place
+            self._new(row, "fseek", [stream.number, stream.place])
         elif name == "fflush":
             self._new(row, "fflush", [stream.number])
         else:
@@ -255,6 +257,7 @@ class PosixFiles:
         op = self._new(row, name, arguments, kind)
         place = row.offset if row.offset >= 0 else opened.place
         op.low, op.high, op.moved = place, place + row.bytes, row.bytes
+        op.at_end = kind == "write" and row.offset < 0
         opened.reads |= kind == "read"
         opened.writes |= kind == "write"
         if not opened.first:
@@ -263,10 +266,10 @@ class PosixFiles:
             opened.appends = True
         if name in _AT_POSITION or name in ("fread", "fwrite"):
             opened.place = place + row.bytes
-        if kind == "write":
+        if kind == "write" and not op.at_end:
             may_empty = name == "fwrite" and opened.first == "write" and opened.first_place == 0
             self._reached.setdefault(row.file, _Reached()).wrote(opened, place + row.bytes, may_empty=may_empty)
-        elif row.file in self._reached:
+        elif kind == "read" and row.file in self._reached:
             self._reached[row.file].read(place + row.bytes)
 
     def _close(self, table: dict[int, list[_Opened]], opened: _Opened, file: int, numbers: _Numbers) -> None:
@@ -319,10 +322,10 @@ def _flags(opened: _Opened) -> int:
 def _mode(opened: _Opened) -> str:
     if not opened.writes:
         return "r"
+    if opened.appends:
+        return "a+" if opened.reads else "a"
     if opened.keeps:
         return "r+"
-    if opened.reads:
-        return "r+" if opened.first == "read" else "w+"
-    if opened.appends:
-        return "a"
-    return "w" if opened.first_place == 0 else "r+"
+    if opened.first == "read" or opened.first_place > 0:
+        return "r+"
+    return "w+" if opened.reads else "w"

@@ -302,7 +302,8 @@ def to_text(result: dict[str, Any]) -> list[str]:
     recorded, done = result["recorded"], result["replayed"]
     scaled = "" if result["ranks"] == result["recorded_ranks"] else f" (recorded: {result['recorded_ranks']})"
     lines = [
-        f"replay of {result['trace']}: {result['ranks']} ranks{scaled}, {result['calls']} calls",
+        f"replay of {result['trace']}: {result['ranks']} {units.plural('rank', result['ranks'])}{scaled}, "
+        f"{result['calls']} {units.plural('call', result['calls'])}",
         f"  recorded  {units.seconds(recorded['seconds'])}, {units.size(recorded['written_bytes'])} written, "
         f"{units.size(recorded['read_bytes'])} read",
     ]

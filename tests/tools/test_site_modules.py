@@ -72,13 +72,14 @@ def test_nothing_is_done_elsewhere(prefix: Path, tmp_path: Path, variables: dict
 def test_a_job_that_another_job_submits_gets_a_trace_of_its_own(prefix: Path, tmp_path: Path) -> None:
     one = {"SLURM_JOB_ID": "1", "SCRATCH": str(tmp_path)}
     watch = f'. "{prefix}/share/ioweir/watch.sh"'
-    script = f'{watch}; echo "$IOWEIR_DIR"; SLURM_JOB_ID=2 sh -c \'{watch}; echo "$IOWEIR_DIR"; {watch}; echo "$IOWEIR_DIR"\''
+    watched = f'{watch}; echo "$IOWEIR_DIR"'
+    script = f"{watched}; SLURM_JOB_ID=2 sh -c '{watched}; {watched}'"
     (first, second, again), said = shell(script, tmp_path, **one)
     assert said == ""
     assert Path(first).name.startswith("1-")
     assert Path(second).name.startswith("2-")
     assert again == second, "the module loaded twice in a job"
-    script = f'{watch}; SLURM_JOB_ID=2 IOWEIR_DISABLE=1 sh -c \'{watch}; echo "${{IOWEIR_DIR:-none}}"\''
+    script = f"{watch}; SLURM_JOB_ID=2 IOWEIR_DISABLE=1 sh -c '{watch}; echo \"${{IOWEIR_DIR:-none}}\"'"
     assert shell(script, tmp_path, **one)[0] == ["none"]
 
 

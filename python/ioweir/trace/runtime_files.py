@@ -21,8 +21,8 @@ _PATTERNS: Final = (
     r".*/(openmpi|pmix|prte)-mca-params(-override)?\.conf",
     # OMPIO tries whether locks work beside every file that it opens (common/ompio).
     r".*\.locktest\.\d+",
-    # Its shared file pointer beside each file, where ranks are on several nodes: FILE-JOB-PROCESS.lock, with a number of
-    # 32 bits for the job (sharedfp/lockedfile).
+    # Its shared file pointer beside each file, with ranks on several nodes: FILE-JOB-PROCESS.lock, the job
+    # a number of 32 bits (sharedfp/lockedfile).
     r".*-\d{6,10}-\d+\.lock",
 )
 _RUNTIME: Final = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))

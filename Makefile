@@ -4,7 +4,7 @@
 #   make test-long  the random comparison with the MPI library in full (CASES=300), 100,000 random plans (PLANS=), netCDF
 #                   subfiles with MPICH, netCDF-4's own parallel tests, and KILLS=300 jobs killed at random
 #   make test-ceph  the CephFS lab (needs root, and Debian's Ceph: ceph-mon ceph-osd ceph-mds ceph-fuse python3-rados)
-#   make test-slurm  jobs on a Slurm cluster of three nodes on this machine (a minute; needs root, and Debian's slurmctld slurmd munge)
+#   make test-slurm  jobs on a Slurm cluster of three nodes on this machine (a minute or two; needs root, and Debian's slurmctld slurmd munge)
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
 #                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir

@@ -4,6 +4,7 @@
 #   make test-long  the random comparison with the MPI library in full (CASES=300), 100,000 random plans (PLANS=), netCDF
 #                   subfiles with MPICH, netCDF-4's own parallel tests, and KILLS=300 jobs killed at random
 #   make test-ceph  the CephFS lab (needs root, and Debian's Ceph: ceph-mon ceph-osd ceph-mds ceph-fuse python3-rados)
+#   make test-slurm  jobs on a Slurm cluster of three nodes on this machine (a minute or two; needs root, and Debian's slurmctld slurmd munge)
 #   make conformance  other people's MPI-IO tests (fetched), without and with ioweir: the last line counts. Takes half an hour;
 #                     with ARGS="--strategy all" each strategy of the engine is forced on every file: two hours
 #   make install PREFIX=/where    ioweir for everyday use: PREFIX/bin/ioweir
@@ -67,7 +68,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .ONESHELL:
-.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-node bench-sim-ranks bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph conformance test-long sanitize fuzz help deps venv package package-for-demo build build-bench test demo bench lint format lock install clean
+.PHONY: wheels bench-auto bench-loop docs screenshots bench-old-new bench-findings bench-calls bench-hdf5 bench-hdf5-keys bench-call-logs bench-sim bench-sim-lab bench-sim-node bench-sim-ranks bench-sim-papers bench-tracer bench-trace-size bench-merge-sums bench-engine bench-pieces bench-contention bench-targets bench-partition bench-subfiles test-ceph test-slurm conformance test-long sanitize fuzz help deps venv package package-for-demo build build-bench test demo bench lint format lock install clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?=
@@ -127,6 +128,9 @@ test-long: package build
 
 test-ceph: package
 	@$(PY) -m pytest -q tests/python/test_lab_ceph.py
+
+test-slurm: package
+	@IOWEIR_TEST_ALL=1 $(PY) -m pytest -q -rs tests/slurm
 
 sanitize: package
 	@tools/sanitize.sh

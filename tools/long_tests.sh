@@ -107,6 +107,15 @@ IOWEIR_TEST_ALL=1 IOWEIR_TEST_CYCLES=5000 timeout -k 5 10000 .venv/bin/python -m
 code=$?
 echo "5,000 files opened and closed under each strategy, both MPIs: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
+# Slurm's daemons are installed for it where that is allowed; where it is not, the tests say why they are skipped.
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null && ! command -v slurmctld >/dev/null; then
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends slurmctld slurmd slurm-client munge >"$work/log" 2>&1
+fi
+started=$SECONDS
+IOWEIR_TEST_ALL=1 timeout -k 5 3000 .venv/bin/python -m pytest -q -rs tests/slurm >"$work/log" 2>&1
+code=$?
+echo "jobs on a Slurm cluster: $(tail -1 "$work/log"): exit code $code, $((SECONDS - started)) s"
+if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 # Files that have more cases, or larger ones, with IOWEIR_TEST_ALL.
 started=$SECONDS
 IOWEIR_TEST_ALL=1 timeout -k 5 10000 .venv/bin/python -m pytest -q tests/trace/test_exact.py tests/trace/test_extents.py tests/trace/test_hdf5_objects.py \
@@ -115,7 +124,7 @@ code=$?
 echo "known programs call by call, extents, HDF5 objects, killed ranks, plans of programs, damaged figures, findings of random traces: exit $code, $((SECONDS - started)) s"
 if [ $code -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -40 "$work/log"; fi
 started=$SECONDS
-IOWEIR_TEST_ALL=1 timeout -k 5 10000 .venv/bin/python -m pytest -q -m left_out tests $(printf -- '--ignore tests/%s ' partition kernels findings/test_contract.py \
+IOWEIR_TEST_ALL=1 timeout -k 5 10000 .venv/bin/python -m pytest -q -m left_out tests $(printf -- '--ignore tests/%s ' partition kernels slurm findings/test_contract.py \
     python/test_{container,lab,damaged_figures,hostile_containers}.py \
     trace/test_{cycles,io_errors,hdf5_plan,verify,netcdf_fill,netcdf_many,small_calls,endings,containers_by_name,exact,extents,hdf5_objects,killed_chunks,plans_of_programs}.py) \
     >"$work/log" 2>&1

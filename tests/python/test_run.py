@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from forked import completed
-from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_VERIFY, IoweirError
+from ioweir.errors import EXIT_SIGNAL_BASE, EXIT_USAGE, EXIT_VERIFY, IoweirError
 from ioweir.launch import run as run_module
 from ioweir.launch.run import Ended, Options, prepare, program_behind
 from ioweir.report import build
@@ -271,6 +271,44 @@ def test_launchers_inside_of_scripts_are_not_preloaded_either(place: Place, libr
     assert str(place.root / "t/shims") in place.variables("job.env")["PATH"]
     assert str(place.root / "t/shims") not in launcher["PATH"]
     assert json.loads((place.root / "t/run.json").read_text())["shims"][0] == "mpirun"
+
+
+def test_python_leaves_no_locale_behind(place: Place) -> None:
+    """In the C locale Python sets LC_CTYPE, for what it starts as well."""
+    place.script("rank.sh", "#!/bin/sh\nenv > rank.env\n")
+    place.script("job.sh", "#!/bin/sh\nmpirun -n 1 ./rank.sh\n")
+    for name in ("LANG", "LC_ALL", "LC_CTYPE"):
+        place.environment.pop(name, None)
+    for given in (None, "C", "C.UTF-8"):
+        for command in ("./rank.sh", "./job.sh"):
+            shutil.rmtree(place.root / "t", ignore_errors=True)
+            variables = {} if given is None else {"LC_CTYPE": given}
+            assert place.ioweir("run", "-o", "t", "--quiet", "--", command, **variables).returncode == 0
+            assert place.variables("rank.env").get("LC_CTYPE") == given, command
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="no /bin/bash")
+def test_ranks_get_the_functions_that_bash_exports(place: Place) -> None:
+    """As environment modules do with `module`. Debian's sh drops them, and a stand-in is a script."""
+    place.script("rank.sh", "#!/bin/bash\nmodule > rank.out\n")
+    place.script("job.sh", "#!/bin/bash\nmodule() { echo loaded; }; export -f module\nmpirun -n 1 ./rank.sh\n")
+    place.script("bin/mpirun", FAKE_LAUNCHER.format(out=place.root).replace("#!/bin/sh", "#!/bin/bash -p", 1))
+    place.script("startup", "echo read >> startup.out\n")
+    startup = {"BASH_ENV": str(place.root / "startup")}
+    assert place.ioweir("run", "-o", "t", "--quiet", "--", "./job.sh", **startup).returncode == 0
+    assert (place.root / "rank.out").read_text() == "loaded\n"
+    assert (place.root / "startup.out").read_text() == "read\n" * 2, "by job.sh and rank.sh, not by the stand-in"
+
+
+@pytest.mark.parametrize("waits", ["-W", "--wait"])
+def test_a_job_that_is_only_queued_is_refused(place: Place, waits: str) -> None:
+    place.script("bin/sbatch", "#!/bin/sh\nexit 0\n")
+    done = place.ioweir("run", "-o", "t", "--quiet", "--", "sbatch", "-N2", "job.sh")
+    assert done.returncode == EXIT_USAGE
+    assert "sbatch: only queues the job" in done.stderr
+    assert 'eval "$(ioweir env -o DIR)"' in done.stderr
+    assert not (place.root / "t").exists()
+    assert place.ioweir("run", "-o", "t", "--quiet", "--", "sbatch", waits, "job.sh").returncode == 0
 
 
 @pytest.mark.one_of(4)

@@ -14,7 +14,10 @@ from traces import Builder, Call, printed
         "/dev/shm/mpich_shar_tmpb2ywwr",
         "/tmp/ompi.vm.0/pid.460/1/out.dat_cid--1-1.sm",
         "/tmp/ompi.vm.0/pid.460/pmix_dstor_ds21_460/smseg-1831993345-0",
+        "/tmp/spmix_appdir_1000_4711.0",
+        "/var/spool/slurm/n1/spmix_appdir_0_15.2/out.dat_cid-0-1131.sm",
         "/scratch/out.dat.locktest.12",
+        "/scratch/out.dat-461645804-663.lock",
     ],
 )
 def test_runtime_files(path: str) -> None:
@@ -31,6 +34,9 @@ def test_runtime_files(path: str) -> None:
         "/data/locktest.1",
         "/data/x.locktest",
         "/data/mypmix/x",
+        "/data/spmix_appdir_of_mine/x",
+        "/data/run-12-7.lock",
+        "/data/out.dat-461645804-663.lock.dat",
         "",
     ],
 )

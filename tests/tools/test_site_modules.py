@@ -69,6 +69,20 @@ def test_nothing_is_done_elsewhere(prefix: Path, tmp_path: Path, variables: dict
     assert (said, list(tmp_path.iterdir())) == ("", [])
 
 
+def test_a_job_that_another_job_submits_gets_a_trace_of_its_own(prefix: Path, tmp_path: Path) -> None:
+    one = {"SLURM_JOB_ID": "1", "SCRATCH": str(tmp_path)}
+    watch = f'. "{prefix}/share/ioweir/watch.sh"'
+    watched = f'{watch}; echo "$IOWEIR_DIR"'
+    script = f"{watched}; SLURM_JOB_ID=2 sh -c '{watched}; {watched}'"
+    (first, second, again), said = shell(script, tmp_path, **one)
+    assert said == ""
+    assert Path(first).name.startswith("1-")
+    assert Path(second).name.startswith("2-")
+    assert again == second, "the module loaded twice in a job"
+    script = f"{watch}; SLURM_JOB_ID=2 IOWEIR_DISABLE=1 sh -c '{watch}; echo \"${{IOWEIR_DIR:-none}}\"'"
+    assert shell(script, tmp_path, **one)[0] == ["none"]
+
+
 def test_a_job_goes_on_where_no_trace_can_be_made(prefix: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for wrong in ({"IOWEIR_SITE_TRACES": str(tmp_path / "file")}, {"IOWEIR_SITE_OPTIONS": "--no-such-option"}):

@@ -36,7 +36,8 @@ from ioweir.errors import (
     IoweirError,
 )
 from ioweir.launch import choices, clock, guardian, launchers, pnetcdf, shim, stuck, wrappers
-from ioweir.launch.commands import find_command
+from ioweir.launch.commands import find_command, refuse_queueing
+from ioweir.launch.given_environment import given_environment
 from ioweir.launch.tracing_options import VARIABLES, Tracing
 from ioweir.plan.plan_check import check_plan
 from ioweir.programs import sanitizers
@@ -105,7 +106,7 @@ class Options:
     guarded: bool = True
     """What is left of the command ends with it, also when this process is killed (guardian.py)."""
     tracing: Tracing = field(default_factory=Tracing)
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: Mapping[str, str] = field(default_factory=given_environment)
 
 
 def require_preload() -> Path:
@@ -322,6 +323,7 @@ def run(words: Sequence[str], options: Options) -> int:
             EXIT_USAGE,
         )
     find_command(words[0], options.environment)
+    refuse_queueing(words)
     library = require_preload()
     plan_text = check_plan(options.plan, Path.cwd()) if options.plan is not None else None
     program = wrappers.program_name(program_behind(words) or words)

@@ -1,7 +1,7 @@
 """Stands in for a launcher inside of a traced script: hands the variables to the ranks and becomes the real launcher.
 
 `ioweir run -- ./job.sh` puts a directory of these in front of PATH, so that a launcher called in the script is not
-preloaded itself. Started by a few lines of sh that `write_shims` makes; imports little, for it delays every launch.
+preloaded itself. Started by a few lines of shell that `write_shims` makes; imports little, for it delays every launch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ioweir.base import plain_text
 from ioweir.base.guarded_files import Folder
 from ioweir.errors import EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND, IoweirError
 from ioweir.launch import clock, launchers, pnetcdf
+from ioweir.launch.given_environment import given_environment
 from ioweir.programs import sanitizers
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 VARIABLE_PREFIX: Final = "IOWEIR_"
 PLAN_VARIABLE: Final = "IOWEIR_PLAN"
 
-_SCRIPT = """#!/bin/sh
+# Debian's sh drops variables whose names no shell can write, as those of functions that bash exports (`module`, `ml`):
+# ranks that are scripts of bash would lack them. With -p bash hands them on, and reads no file of the user's.
+_SHELLS: Final = (("/bin/bash", "/bin/bash -p"), ("/bin/sh", "/bin/sh"))
+
+_SCRIPT = """#!{shell}
 # Written by `ioweir run`: passes its variables to the ranks of the real {name}, and not to the launcher itself.
 preload=$LD_PRELOAD
 unset LD_PRELOAD
@@ -42,10 +47,12 @@ def write_shims(directory: Path, library: Path, search_path: str) -> list[str]:
         return names
     directory.parent.mkdir(parents=True, exist_ok=True)
     directory.mkdir(mode=0o700)
+    shell = next((line for path, line in _SHELLS if Path(path).exists()), _SHELLS[-1][1])
     code = _CODE.format(package=str(Path(__file__).resolve().parents[2]))
     with Folder.open(directory, own=True) as folder:
         for name in names:
             text = _SCRIPT.format(
+                shell=shell,
                 name=name,
                 python=shlex.quote(sys.executable),
                 code=shlex.quote(code),
@@ -92,7 +99,7 @@ def main(arguments: list[str]) -> None:
     library, preload, shim, *rest = arguments
     plain_text.guard_standard_streams()
     try:
-        variables = dict(os.environ)
+        variables = given_environment()
         if "IOWEIR_DIR" in variables and clock.VARIABLE not in variables:
             # A script with the variables of `ioweir env`: no `ioweir run` keeps the time.
             server = clock.start()

@@ -14,11 +14,16 @@ _PATTERNS: Final = (
     # Open MPI's and PRRTE's session directories, and PMIx's stores: ompi.HOST.UID/..., prte.HOST.UID/..., pmix-...
     r".*/(ompi|prte|openmpi-sessions)[.-][^/]+\.\d+(_\d+)?(/.*)?",
     r".*/pmix(_dstor_|-|\.)[^/]*(/.*)?",
+    # The folder that Slurm's plugin for PMIx makes for each step: UID_JOB.STEP, or a digest and a number.
+    r".*/spmix_appdir_[^/]+\.\d+(/.*)?",
     # The user's settings of Open MPI, PMIx and PRRTE, which need not be there.
     r".*/\.(openmpi|pmix|prte)(/.*)?",
     r".*/(openmpi|pmix|prte)-mca-params(-override)?\.conf",
     # OMPIO tries whether locks work beside every file that it opens (common/ompio).
     r".*\.locktest\.\d+",
+    # Its shared file pointer beside each file, with ranks on several nodes: FILE-JOB-PROCESS.lock, the job
+    # a number of 32 bits (sharedfp/lockedfile).
+    r".*-\d{6,10}-\d+\.lock",
 )
 _RUNTIME: Final = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
 

@@ -61,6 +61,7 @@ constexpr RuntimeName runtime_names[] = {
     {"hwloc", false},         {"mpich_shar_tmp", false}, {"psm_shm", false},     {"psm2_shm", false},
     {"ucx_shm_posix", false}, {"Intel_MPI_", false},     {"pmix_dstor_", false}, {"pmix-", false},
     {"pmix.", false},         {"ompi.", true},           {"prte.", true},        {"openmpi-sessions-", true},
+    {"spmix_appdir_", true},
 };
 
 class Writer {
@@ -92,6 +93,21 @@ private:
     bool full_ = false;
 };
 
+/// Where the end of a name begins by which OMPIO's files beside a program's file are told: its probe for locks
+/// (f.locktest.12), and its shared file pointer (f-461645804-663.lock: job and process).
+std::size_t end_of_ompio(std::string_view name) {
+    const std::size_t lock_test = name.rfind(".locktest.");
+    if (lock_test != std::string_view::npos || !name.ends_with(".lock")) return lock_test;
+    constexpr std::string_view digits = "0123456789";
+    std::size_t at = name.size() - std::string_view(".lock").size();
+    for (int numbers = 0; numbers < 2; ++numbers) {
+        const std::size_t dash = at == 0 ? std::string_view::npos : name.find_last_not_of(digits, at - 1);
+        if (dash == std::string_view::npos || name[dash] != '-' || dash + 1 == at) return std::string_view::npos;
+        at = dash;
+    }
+    return at;
+}
+
 void write_component(const HashKey& key, std::string_view name, bool last, Writer& out) {
     for (const RuntimeName& known : runtime_names) {
         if (!name.starts_with(known.prefix)) continue;
@@ -100,9 +116,7 @@ void write_component(const HashKey& key, std::string_view name, bool last, Write
         if (known.numbered) out.text(".0");
         return;
     }
-    // OMPIO's probe for locks beside a file.
-    constexpr std::string_view lock_test = ".locktest.";
-    const std::size_t probe = name.rfind(lock_test);
+    const std::size_t probe = end_of_ompio(name);
     if (last && probe != std::string_view::npos) {
         out.hash(keyed_hash(key, name.substr(0, probe)));
         out.text(name.substr(probe));

@@ -55,6 +55,16 @@ TEST(Anonymise, RuntimeFilesAreStillToldApart) {
     const std::string session = name_of("/tmp/ompi.host.1000/pid.7/0");
     EXPECT_NE(session.find("/ompi."), std::string::npos) << session;
     EXPECT_EQ(session.find("host"), std::string::npos);
+    const std::string step = name_of("/tmp/spmix_appdir_1000_4711.0/3");
+    EXPECT_NE(step.find("/spmix_appdir_"), std::string::npos) << step;
+    EXPECT_EQ(step.find("4711"), std::string::npos);
+    const std::string pointer = name_of("/scratch/plot-461645804-663.lock");
+    EXPECT_TRUE(pointer.ends_with("-461645804-663.lock")) << pointer;
+    EXPECT_EQ(pointer.find("plot"), std::string::npos);
+    EXPECT_EQ(name_of("/scratch/plot-663.lock").find("663"), std::string::npos);
+    EXPECT_TRUE(name_of("/scratch/-7-8.lock").ends_with("-7-8.lock"));
+    for (const char* odd : {"/a/.lock", "/a/-.lock", "/a/7.lock", "/a/-7.lock", "/a/7-8.lock", "/a/--8.lock"})
+        EXPECT_EQ(name_of(odd).find('-'), std::string::npos) << odd;
     const std::string probe = name_of("/scratch/plot.locktest.7");
     EXPECT_TRUE(probe.ends_with(".locktest.7")) << probe;
     EXPECT_EQ(probe.find("plot"), std::string::npos);

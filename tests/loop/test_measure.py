@@ -522,6 +522,13 @@ def test_run_tune_says_which_run_shows_what_was_estimated(
     assert "estimated from the trace, not simulated, is not in these ratios" in said[-2]
 
 
+def test_run_tune_refuses_a_machine_before_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: pytest.fail("the program ran"))
+    with pytest.raises(IoweirError, match=r"no machine 'hoper'; did you mean 'hopper'"):
+        run_tune.run_tuned(["true"], run_tune.Options(tmp_path / "out", "hoper"))
+    assert not (tmp_path / "out").exists()
+
+
 def test_run_tune_names_the_hints_that_replays_have_shown_to_be_faster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding, wrappers
 from ioweir.launch import run as launch_run
 from ioweir.loop import measure
-from ioweir.predict import estimated, tune
+from ioweir.predict import estimated, machine, tune
 from ioweir.replay import from_trace
 from ioweir.trace import reader
 
@@ -51,6 +51,8 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     """Returns the exit code of the last run of the program."""
     if not words:
         raise IoweirError("no command given: ioweir run --tune [OPTIONS] -- CMD ...", EXIT_USAGE)
+    if options.machine is not None:
+        machine.read(options.machine)  # before the program runs for nothing
     program = wrappers.program_name(launch_run.program_behind(words) or words)
     folder = launch_run.make_directory(options.output, f"{program}-tune", time.time())
     _say(f"first run, without a plan: its trace is {folder / BEFORE}")

@@ -16,6 +16,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir import errors
 from ioweir.base import plain_text, processes, units
 from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding, wrappers
@@ -70,7 +71,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
             f"ioweir tune {quote(str(folder / BEFORE))} --measure -o {quote(str(plan))}",
         ) from interrupt
     except (IoweirError, OSError) as error:
-        _say(f"no plan can be looked for: {error}")
+        _say(f"no plan can be looked for: {errors.text(error)}")
         return code
     if not options.quiet:
         for line in (measure if options.measure else tune).to_text(result):
@@ -95,7 +96,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
         if any(row["taken"] for row in result["estimated"]):
             lines.insert(2, f"what was {estimated.SAID}, is not in these ratios: this run is what shows it")
     except (IoweirError, OSError) as error:
-        lines = [f"no verdict: {error}"]
+        lines = [f"no verdict: {errors.text(error)}"]
     for line in lines:
         _say(line)
     return code

@@ -76,3 +76,10 @@ def reason(error: OSError) -> str:
     if not error.strerror or error.strerror != os.strerror(number) or number not in _WHAT_TO_DO:
         return error.strerror or str(error)  # ioweir's own words, and other libraries', say what they say
     return f"{error.strerror}; {_WHAT_TO_DO[number]}"
+
+
+def text(error: Exception) -> str:
+    """What to say of an error within a sentence: of the system's also which file, and what to do."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return f"{error.filename}: {reason(error)}" if error.filename else reason(error)

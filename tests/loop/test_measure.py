@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -520,6 +521,27 @@ def test_run_tune_says_which_run_shows_what_was_estimated(
     said = capfd.readouterr().err.splitlines()
     assert said[-4:-2] == ["ioweir: predicted", "ioweir: True"]
     assert "estimated from the trace, not simulated, is not in these ratios" in said[-2]
+
+
+def test_run_tune_refuses_a_machine_before_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: pytest.fail("the program ran"))
+    with pytest.raises(IoweirError, match=r"no machine 'hoper'; did you mean 'hopper'"):
+        run_tune.run_tuned(["true"], run_tune.Options(tmp_path / "out", "hoper"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_tune_says_of_a_full_disk_where_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/full")
+
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: 0)
+    monkeypatch.setattr(run_tune, "_planned", full)
+    assert run_tune.run_tuned(["true"], run_tune.Options(tmp_path / "out")) == 0
+    said = capfd.readouterr().err
+    assert "no plan can be looked for: /full: No space left on device; make room" in said
+    assert "Errno" not in said
 
 
 def test_run_tune_names_the_hints_that_replays_have_shown_to_be_faster(

@@ -160,3 +160,16 @@ def test_without_computing_nothing_is_simulated_with_it() -> None:
     assert list(asked.own) == []
     assert "open for reading" in why
     assert reasons == []
+
+
+def test_what_is_missing_of_a_trace_is_said_beside_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [[[((2 * at + rank) * 8 * MIB, 8 * MIB)] for rank in range(2)] for at in range(5)]
+    recorded = workload.Recorded("dump.dat", PATH, 2, False, asked, [], 0.0)
+    monkeypatch.setattr(workload, "of_file", lambda *_: recorded)
+    folder = checkpoints(tmp_path / "trace")
+    options = tune.Options(tmp_path / "plan.toml", "gigabit12", folder, repeat=2)
+    assert not [reason for reason in tune.tune(options)["reasons"] if "partial" in reason]
+    run = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**run, "exit_code": 137}))
+    reasons = tune.tune(tune.Options(tmp_path / "again.toml", "gigabit12", folder, repeat=2))["reasons"]
+    assert "the trace is partial: the command returned 137: something it started was ended by SIGKILL" in reasons

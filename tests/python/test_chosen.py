@@ -42,3 +42,18 @@ def test_the_chosen_moves_files_when_nothing_is_tried(last: tuple[str, str, int]
 
 def test_of_trials_alone_it_is_the_last() -> None:
     assert series(("library", "observed", 4), ("everyone", "tried", 1)).chosen == "everyone"
+
+
+def test_a_time_that_is_not_known_is_no_time() -> None:
+    said = [
+        ChosenFile(0, "/d/ckpt_#.data", f"0123456789abcdef {writers}", step, 4, number, took * SECOND, moved, 0)
+        for number, (writers, step, took, moved) in enumerate(
+            [("library", "observed", 4, 1000), ("everyone", "tried", 9, 0), ("aggregators:2", "compared", 3, 1000)]
+        )
+    ]
+    (row,) = chosen.rows(cast("Trace", SimpleNamespace(run={}, chosen_files=said)))
+    assert {one.writers: one.file_s for one in row.writers} == {"library": 4, "everyone": 0, "aggregators:2": 0}
+    # Of the file that has no bytes to compare, nothing says what the library would have taken.
+    assert row.gained_s == 1
+    (line,) = chosen.lines([row])
+    assert "the MPI library 4.00 s (1 file); everyone not known (1 file); aggregators:2 not known (1 file)" in line

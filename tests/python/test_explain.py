@@ -21,6 +21,7 @@ from ioweir.plan import schedule_picture
 from ioweir.plan.explain import Options, explain, to_text
 from ioweir.predict import simulate
 from ioweir.replay import from_trace
+from ioweir.trace import pattern
 from traces import Builder, Call
 
 MIB = 1 << 20
@@ -325,3 +326,11 @@ def test_json_holds_what_the_text_says(tmp_path: Path) -> None:
     assert result["rule"] == {"match": "*.data", "line": 1}
     assert result["summary"]["bytes_requested"] == 6 * 8**3 * 4
     assert f"{result['summary']['rounds']} rounds" in result["text"]
+
+
+def test_of_many_files_a_message_names_some() -> None:
+    paths = [f"/d/chk.{step}" for step in range(300)]
+    with pytest.raises(IoweirError, match=r"there are /d/chk\.0, /d/chk\.1, /d/chk\.10, /d/chk\.100 and 296 more$"):
+        pattern.file_named(paths, "nosuch")
+    with pytest.raises(IoweirError, match=r"no file of that name with MPI-IO data calls; there are /d/chk\.0$"):
+        pattern.file_named(paths[:1], "nosuch")

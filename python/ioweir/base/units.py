@@ -91,6 +91,12 @@ def plural(noun: str, count: int) -> str:
     return noun if count == 1 else noun + ("es" if noun.endswith("s") else "s")
 
 
+def few(names: Sequence[str], most: int = 4) -> str:
+    """The first of many names. Example: six names -> "a, b, c, d and 2 more"."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def number_list(numbers: Collection[int], noun: str = "rank", most: int | None = None) -> str:
     """Numbers in words, `most` runs of them at most. Example: {0, 1, 2, 5} -> "ranks 0-2, 5"."""
     ordered = sorted(set(numbers))

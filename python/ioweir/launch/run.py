@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir import errors
 from ioweir.base import json_text, locate, plain_text
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import NODE_FILES, RUN_FILE
@@ -494,7 +495,7 @@ def _first_report(directory: Path, options: Options) -> Report | None:
         # Where the directory lies now is a name like any other.
         write_json(directory / REPORT_FILE, replace(result, trace=directory.name) if anonymous else result)
     except (IoweirError, OSError, MemoryError) as error:
-        _say(f"the trace cannot be reported: {str(error) or 'there is not enough memory'}")
+        _say(f"the trace cannot be reported: {errors.text(error) or 'there is not enough memory'}")
         return None
     if options.compress and not options.discard and not is_compressed:
         _compress(directory, trace)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ioweir import errors
 from ioweir.base import plain_text
 from ioweir.errors import IoweirError
 from ioweir.launch import batch
@@ -43,7 +44,7 @@ def prepare(
     try:
         result = _planned(trace, plan, machine)
     except (IoweirError, OSError) as error:
-        _say(f"--tune {trace}: no plan can be made, so this job is traced without one: {error}")
+        _say(f"--tune {trace}: no plan can be made, so this job is traced without one: {errors.text(error)}")
         return batch.prepare(output, None, False, tracing, environment)
     for line in tune.to_text(result):
         _say(line)

@@ -16,12 +16,13 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir import errors
 from ioweir.base import plain_text, processes, units
 from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding, wrappers
 from ioweir.launch import run as launch_run
 from ioweir.loop import measure
-from ioweir.predict import estimated, tune
+from ioweir.predict import estimated, machine, tune
 from ioweir.replay import from_trace
 from ioweir.trace import reader
 
@@ -51,6 +52,8 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     """Returns the exit code of the last run of the program."""
     if not words:
         raise IoweirError("no command given: ioweir run --tune [OPTIONS] -- CMD ...", EXIT_USAGE)
+    if options.machine is not None:
+        machine.read(options.machine)  # before the program runs for nothing
     program = wrappers.program_name(launch_run.program_behind(words) or words)
     folder = launch_run.make_directory(options.output, f"{program}-tune", time.time())
     _say(f"first run, without a plan: its trace is {folder / BEFORE}")
@@ -68,7 +71,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
             f"ioweir tune {quote(str(folder / BEFORE))} --measure -o {quote(str(plan))}",
         ) from interrupt
     except (IoweirError, OSError) as error:
-        _say(f"no plan can be looked for: {error}")
+        _say(f"no plan can be looked for: {errors.text(error)}")
         return code
     if not options.quiet:
         for line in (measure if options.measure else tune).to_text(result):
@@ -93,7 +96,7 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
         if any(row["taken"] for row in result["estimated"]):
             lines.insert(2, f"what was {estimated.SAID}, is not in these ratios: this run is what shows it")
     except (IoweirError, OSError) as error:
-        lines = [f"no verdict: {error}"]
+        lines = [f"no verdict: {errors.text(error)}"]
     for line in lines:
         _say(line)
     return code

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import picture
 from ioweir.base.compiled import compiled
+from ioweir.base.units import few
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan import schedule_picture
 from ioweir.plan.plan_check import check_plan, rule_for
@@ -258,12 +259,9 @@ def _file_of_trace(
     fitting = [path for path in files if compiled().match_plan(text, str(options.plan), path) is not None]
     if not fitting:
         raise IoweirError(
-            f"no rule of {options.plan} ({_patterns(rules)}) fits a file with MPI-IO data calls: "
-            f"{', '.join(sorted(files))}",
+            f"no rule of {options.plan} ({_patterns(rules)}) fits a file with MPI-IO data calls: {few(sorted(files))}",
             EXIT_USAGE,
         )
     if len(fitting) > 1:
-        raise IoweirError(
-            f"the plan fits several files: name one with --file: {', '.join(sorted(fitting))}", EXIT_USAGE
-        )
+        raise IoweirError(f"the plan fits several files: name one with --file: {few(sorted(fitting))}", EXIT_USAGE)
     return files[fitting[0]]

@@ -29,6 +29,8 @@ from ioweir.predict import machine as machines
 from ioweir.predict.candidates import Candidate, behind, candidates, with_more
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
+from ioweir.report.lacking import partial_reasons
+from ioweir.trace.attribute import attribute_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -243,6 +245,8 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
     loaded = workload.loaded_whole(options.trace)
     requests = loaded.requests()
     found, remarks = kinds.of_trace(loaded, requests, options.trace, options.file)
+    who = attribute_processes(loaded.processes)
+    remarks += [f"the trace is partial: {why}" for why in partial_reasons(loaded, who)]
     programs: list[_Asked] = []
     behinds: dict[str, str] = {}
     for kind in found:

@@ -29,8 +29,8 @@ class ChosenWriters:
 
     `files`: those that it moved as a whole, or all of but the portions by which writers were compared. `tried`: of
     these, those that were to find out. `cut`: those that were left to the library on the way. `file_s`: the median time
-    of a file as large as the series' last one, of the slowest rank. `from_portions`: that is what its portions make
-    likely, for it moved no whole file.
+    of a file as large as the series' last one with bytes to compare, of the slowest rank; 0: not known.
+    `from_portions`: that is what its portions make likely, for it moved no whole file.
     """
 
     writers: str
@@ -89,6 +89,7 @@ def _series(path: str, digest: str, ranks: int, said: Sequence[ChosenFile]) -> C
         path, digest, ranks, len(files), LIBRARY if ended or files[-1].step == _ENDED else _chosen(files),
         ended, sum(one.elapsed_ns for one in files) * 1e-9, compared=sum(one.step == _COMPARED for one in files),
     )  # fmt: skip
+    bytes_of_last = next((one.bytes for one in reversed(files) if one.bytes > 0), 0)
     for name, found in by_writers.items():
         its = [one for one in found if one.step != _PORTION]
         cost, from_portions = _cost(found)
@@ -98,7 +99,7 @@ def _series(path: str, digest: str, ranks: int, said: Sequence[ChosenFile]) -> C
                 len(its),
                 sum(one.step == _TRIED for one in its),
                 sum(bool(one.cut) for one in its),
-                cost * files[-1].bytes * 1e-9,
+                cost * bytes_of_last * 1e-9,
                 from_portions,
             )
         )
@@ -108,7 +109,7 @@ def _series(path: str, digest: str, ranks: int, said: Sequence[ChosenFile]) -> C
             one
             for name, found in by_writers.items()
             for one in found
-            if one.step == _COMPARED or (name != LIBRARY and one.step != _PORTION)
+            if one.bytes > 0 and (one.step == _COMPARED or (name != LIBRARY and one.step != _PORTION))
         ]
         row.gained_s = sum(cost * one.bytes - one.elapsed_ns for one in others) * 1e-9
     return row
@@ -167,6 +168,7 @@ def _name(writers: str) -> str:
 
 def _tried(one: ChosenWriters) -> str:
     cut = f", {one.cut} given up on the way" if one.cut else ""
+    took = seconds(one.file_s) if one.file_s > 0 else "not known"
     if one.from_portions and not one.files:
-        return f"{_name(one.writers)} {seconds(one.file_s)} (from portions of calls)"
-    return f"{_name(one.writers)} {seconds(one.file_s)} ({one.files} {plural('file', one.files)}{cut})"
+        return f"{_name(one.writers)} {took} (from portions of calls)"
+    return f"{_name(one.writers)} {took} ({one.files} {plural('file', one.files)}{cut})"

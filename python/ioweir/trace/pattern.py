@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ioweir.base.units import gaps, run_list
+from ioweir.base.units import few, gaps, run_list
 from ioweir.errors import EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def file_named(paths: Collection[str], wanted: str) -> str:
     """The path that a user means by it, or by its end."""
     named = [path for path in paths if path == wanted or path.endswith("/" + wanted)]
     if len(named) != 1:
-        found, known = "several files" if named else "no file", ", ".join(sorted(paths))
+        found, known = "several files" if named else "no file", few(sorted(paths))
         raise IoweirError(
             f"--file {wanted}: {found} of that name with MPI-IO data calls; there are {known}", EXIT_USAGE
         )

@@ -58,7 +58,8 @@ def of_another_run(run: Mapping[str, Any], hosts: Sequence[str], starts_ns: Sequ
     Known by the clock of the host that wrote both; other hosts' clocks may be wrong.
     """
     span = span_of(run)
-    if span is None or not starts_ns or {run.get("host")} != set(hosts) or not {"imported", "simulated"}.isdisjoint(run):
+    by_one_clock = {run.get("host")} == set(hosts) and {"imported", "simulated"}.isdisjoint(run)
+    if span is None or not starts_ns or not by_one_clock:
         return []
     begin, end = span[0] - _SLACK_NS, span[1] + _SLACK_NS
     if any(begin <= start <= end for start in starts_ns):
@@ -67,8 +68,8 @@ def of_another_run(run: Mapping[str, Any], hosts: Sequence[str], starts_ns: Sequ
         time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at // 1_000_000_000)) for at in (*span, min(starts_ns))
     )
     return [
-        f"{RUN_FILE}: is of another run, {began} to {ended} UTC: the first process of the nodes' files began at {first}; "
-        "put back the file that `ioweir run` wrote there"
+        f"{RUN_FILE}: is of another run, {began} to {ended} UTC: the first process of the nodes' files began at {first}; put "
+        "back the file that `ioweir run` wrote there"
     ]
 
 

@@ -68,8 +68,8 @@ def of_another_run(run: Mapping[str, Any], hosts: Sequence[str], starts_ns: Sequ
         time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at // 1_000_000_000)) for at in (*span, min(starts_ns))
     )
     return [
-        f"{RUN_FILE}: is of another run, {began} to {ended} UTC: the first process of the nodes' files began at {first}; put "
-        "back the file that `ioweir run` wrote there"
+        f"{RUN_FILE}: is of another run, {began} to {ended} UTC: the first process of the nodes' files began at "
+        f"{first}; put back the file that `ioweir run` wrote there"
     ]
 
 

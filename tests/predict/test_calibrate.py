@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forked import completed
-from ioweir.errors import IoweirError
+from ioweir.errors import EXIT_FAILED, IoweirError
 from ioweir.predict import calibrate, fitting, machine, simulate
 from ioweir.predict.cases import ExtentCase, KernelCase, Placed
 from tracing import run
@@ -219,8 +219,9 @@ def test_what_cannot_be_calibrated(words: list[str], said: str, tmp_path: Path) 
 def test_a_trace_without_requests(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     run([*IOWEIR, "run", "-q", "-o", str(trace), "--", "true"], cwd=tmp_path).expect()
-    with pytest.raises(IoweirError, match="no POSIX reads or writes of files of 64 KiB or more"):
+    with pytest.raises(IoweirError, match="no POSIX reads or writes of files of 64 KiB or more") as raised:
         calibrate.calibrate(calibrate.Options(tmp_path / "machine.toml", trace=trace))
+    assert raised.value.exit_code == EXIT_FAILED, "the command line is right, as for commands that need MPI-IO calls"
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:

@@ -288,6 +288,7 @@ def test_a_slow_target_makes_it_slower(tmp_path: Path) -> None:
         (["--machine", "hopper"], "simulate needs one program"),
         (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--api", "telepathy"], "only mpiio is simulated"),
         (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--repeat", "0"], "--repeat 0: give 1 or more"),
+        (["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--repeat", "10001"], "give at most 10000"),
         (["--machine", "hopper", "--kernel", "flash", "--ranks", "2147483647"], "--ranks 2147483647: give at most"),
         (
             ["--machine", "hopper", "--kernel", "flash", "--ranks", "4", "--compute", "1e30s"],

@@ -223,6 +223,18 @@ def test_nodes_that_are_missing_are_said_and_fail(tmp_path: Path) -> None:
         trace.read(tmp_path)
 
 
+@pytest.mark.parametrize(("host", "later_s", "said"), [
+    ("node", 86400.0, True), ("node", -86400.0, True), ("node", 0.0, False), ("node", 1.0, False),
+    ("elsewhere", 86400.0, False),
+])  # fmt: skip
+def test_the_run_of_another_trace_is_said(tmp_path: Path, host: str, later_s: float, said: bool) -> None:
+    job(10).write(tmp_path)
+    began = trace.read(tmp_path).epoch_ns / 1e9 + later_s
+    (tmp_path / "run.json").write_text(json.dumps({"host": host, "started": began, "ended": began + 100}))
+    damage = trace.read(tmp_path).damage
+    assert any("run.json: is of another run" in line for line in damage) == said, damage
+
+
 def test_what_could_not_be_read_is_not_said_to_be_nothing(tmp_path: Path) -> None:
     job(10).write(tmp_path)
     whole = (tmp_path / "node-node.iowt").read_bytes()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 APIS: Final = ("mpiio",)
 DIRECTIONS: Final = ("write", "read")
+MOST_RUNS: Final = 10_000
+"""Of one program under one plan; with 1,000 the interval no longer changes much."""
 _LIBRARY_PLAN: Final = (
     '[[file]]\nmatch = "*"\nwriters = "aggregators:{writers}"\ndomains = "even"\nbuffer = "{kib} KiB"\n'
 )
@@ -239,6 +241,7 @@ def _check(options: Options) -> None:
         raise IoweirError(f"--ranks {options.ranks}: give at most {compiled().most_ranks}", EXIT_USAGE)
     if options.repeat < 1:
         raise IoweirError(f"--repeat {options.repeat}: give 1 or more", EXIT_USAGE)
+    check_repeat(options.repeat)
     if options.seed < 0:
         raise IoweirError(f"--seed {options.seed}: give 0 or more", EXIT_USAGE)
     if options.api not in APIS:
@@ -246,6 +249,12 @@ def _check(options: Options) -> None:
     if options.kernel is not None:
         assert options.ranks is not None
         check_kernel(Kernel(options.kernel, options.settings, options.ranks, options.compute_s))
+
+
+def check_repeat(repeat: int) -> None:
+    """More runs than anybody waits for: their shares of open ranges alone would fill the memory."""
+    if repeat > MOST_RUNS:
+        raise IoweirError(f"--repeat {repeat}: give at most {MOST_RUNS}", EXIT_USAGE)
 
 
 def check_kernel(kernel: Kernel) -> None:

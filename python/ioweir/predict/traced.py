@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
-from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.errors import IoweirError
 from ioweir.predict.cases import ExtentCase, Placed
 from ioweir.predict.measured import DIRECT
 from ioweir.trace import reader
@@ -65,8 +65,7 @@ def of_trace(directory: Path) -> Found:
     if not stretches:
         raise IoweirError(
             f"--trace {directory}: no POSIX reads or writes of files of {_LEAST_BYTES >> 10} KiB or more in it; "
-            "record the program with `ioweir run -- CMD` (layer posix), or measure the storage with --targets",
-            EXIT_USAGE,
+            "record the program with `ioweir run -- CMD` (layer posix), or measure the storage with --targets"
         )
     places = _Places(loaded)
     flushed = [one for one in stretches if one.writes and one.flushed]

@@ -396,6 +396,7 @@ def check(options: Options) -> None:
         raise IoweirError("--compute is a kernel's; what a recorded program computes is in its trace", EXIT_USAGE)
     if options.repeat < 2:
         raise IoweirError(f"--repeat {options.repeat}: give 2 or more; one run has no range", EXIT_USAGE)
+    simulate.check_repeat(options.repeat)
     if options.seed < 0:
         raise IoweirError(f"--seed {options.seed}: give 0 or more", EXIT_USAGE)
     if not options.output.parent.is_dir():

@@ -525,6 +525,9 @@ def read(directory: str | Path, node: str | None = None, *, sums_of_many: bool =
         unreadable=tuple(unreadable),
         directory=str(folder),
     )
+    starts_ns = [trace.epoch_ns + process.start_ns for process in trace.processes]
+    foreign = trace_files.of_another_run(trace.run, trace.hosts, starts_ns)
+    trace = replace(trace, damage=(*trace.damage, *foreign))
     return trace if counted is None else _with_ranks(replace(trace, counted=counted), counted)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ioweir.base import locate
@@ -22,6 +23,9 @@ MOST_RUN_BYTES: Final = 64 << 20
 """Of run.json, which holds the words of a command."""
 _HEAD_BYTES: Final = 1 << 16
 """Of a node's file that is not compressed: its head, behind which the chunks begin (src/format/node_file.cpp)."""
+
+_SLACK_NS: Final = 2_000_000_000
+"""By which a host's clock may be set while a program runs."""
 
 
 class _Node(NamedTuple):
@@ -46,6 +50,27 @@ def span_of(run: Mapping[str, Any]) -> tuple[int, int] | None:
     if begin is None or end is None or begin > end:
         return None
     return int(begin * 1e9), int(end * 1e9)
+
+
+def of_another_run(run: Mapping[str, Any], hosts: Sequence[str], starts_ns: Sequence[int]) -> list[str]:
+    """A line where no process of a trace began while the run of its run.json went on (nanoseconds since 1970).
+
+    Known by the clock of the host that wrote both; other hosts' clocks may be wrong.
+    """
+    span = span_of(run)
+    by_one_clock = {run.get("host")} == set(hosts) and {"imported", "simulated"}.isdisjoint(run)
+    if span is None or not starts_ns or not by_one_clock:
+        return []
+    begin, end = span[0] - _SLACK_NS, span[1] + _SLACK_NS
+    if any(begin <= start <= end for start in starts_ns):
+        return []
+    began, ended, first = (
+        time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at // 1_000_000_000)) for at in (*span, min(starts_ns))
+    )
+    return [
+        f"{RUN_FILE}: is of another run, {began} to {ended} UTC: the first process of the nodes' files began at "
+        f"{first}; put back the file that `ioweir run` wrote there"
+    ]
 
 
 def read_nodes(

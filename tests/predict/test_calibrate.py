@@ -196,7 +196,7 @@ def test_a_directory_gives_a_machine(tmp_path: Path) -> None:
         (["--runs", "few.jsonl", "--ranks", "4"], "--mpi and --ranks are of kernels that run"),
         (["--targets", ".", "--repeats", "1"], "--repeats 1: give 2 or more"),
         (["--runs", "empty.jsonl"], "no runs; write a JSON object a line"),
-        (["--runs", "few.jsonl"], "1 different cases are too few to fit a machine to; 4 are needed"),
+        (["--runs", "few.jsonl"], "too few different cases to fit a machine to: 1, and 4 are needed"),
         (["--runs", "wrong.jsonl"], "wrong.jsonl:1: not a run: -1 is no time"),
         (["--runs", "unknown.jsonl"], "nothing"),
         (["--runs", "absent.jsonl"], "absent.jsonl: cannot be read: No such file or directory; check the path"),

@@ -445,7 +445,7 @@ def test_the_exit_code_is_the_programs_when_there_is_no_verdict(
     monkeypatch.setattr(run_tune, "_traced", lambda *_: 0)
     monkeypatch.setattr(from_trace, "read", lambda _: None)
     monkeypatch.setattr(measure, "storage_of", lambda _: tmp_path)
-    for tuned, said in ((lambda _: found, "no verdict: "), (full, "no plan can be looked for: [Errno 28] No space")):
+    for tuned, said in ((lambda _: found, "no verdict: "), (full, "no plan can be looked for: plan.toml: No space left")):
         monkeypatch.setattr(tune, "tune", tuned)
         assert run_tune.run_tuned(["true"], run_tune.Options(tmp_path / said[:7], quiet=True)) == 0
         assert said in capfd.readouterr().err

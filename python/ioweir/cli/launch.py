@@ -65,6 +65,9 @@ AnonymiseOption = Annotated[
 MpiOption = Annotated[
     str | None, typer.Option("--mpi", metavar="openmpi|mpich|none", help="MPI library of the program. [the compiler's]")
 ]
+KernelMpiOption = Annotated[
+    str | None, typer.Option("--mpi", metavar="openmpi|mpich", help="Run with this MPI library. [that of mpicc]")
+]
 StaticOption = Annotated[
     bool, typer.Option("--static", help="MPI comes from an archive, though the C library is shared.")
 ]
@@ -282,7 +285,7 @@ def kernel(
         list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Parameters of the kernel, see --list.")
     ] = None,
     ranks: Annotated[int, typer.Option("--ranks", callback=fits, metavar="N", help="Ranks.")] = 4,
-    mpi: MpiOption = None,
+    mpi: KernelMpiOption = None,
     directory: Annotated[
         Path, typer.Option("--directory", metavar="DIR", help="Where the kernel's file is written.")
     ] = Path(),

@@ -17,7 +17,7 @@ def replay(
     context: typer.Context,
     trace: Annotated[Path, typer.Argument(metavar="DIR", help="A trace.")],
     directory: Annotated[
-        Path, typer.Option("--directory", metavar="WHERE", help="The files are made in a new folder there. [.]")
+        Path, typer.Option("--directory", metavar="WHERE", help="The files are made in a new folder there.")
     ] = Path(),
     plan: Annotated[Path | None, typer.Option("--plan", metavar="PLAN.toml", help="Apply this plan.")] = None,
     output: Annotated[

@@ -69,10 +69,10 @@ lab_app = typer.Typer(help="Storage targets to try things on.", no_args_is_help=
 LabName = Annotated[str, typer.Option("--name", metavar="NAME", help="Which lab.")]
 
 
-LabDirectory = Annotated[
-    Path | None,
-    typer.Option("--directory", metavar="DIR", help="Where it is. [a new one, printed; later found by NAME]"),
+NewLabDirectory = Annotated[
+    Path | None, typer.Option("--directory", metavar="DIR", help="Where to make it. [a new one, printed]")
 ]
+LabDirectory = Annotated[Path | None, typer.Option("--directory", metavar="DIR", help="Where it is. [found by NAME]")]
 
 
 @lab_app.command("up")
@@ -89,7 +89,7 @@ def lab_up(
     ceph: Annotated[bool, typer.Option("--ceph", help="The same as --kind ceph.")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="Keep loop devices' images in memory.")] = False,
     name: LabName = "lab",
-    directory: LabDirectory = None,
+    directory: NewLabDirectory = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make storage targets of a given speed."""

@@ -51,6 +51,13 @@ def test_the_first_job_is_traced_alone(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.toml"))
 
 
+def test_an_anonymised_job_has_no_plan_and_goes_on(earlier: Path, tmp_path: Path) -> None:
+    variables, said = env("-o", tmp_path / "trace", "--tune", earlier, "--anonymise", *MACHINE)
+    assert "IOWEIR_PLAN" not in variables["ranks"]
+    assert "this trace is to be anonymised, so this job is traced without a plan" in said
+    assert not list(tmp_path.glob("*.toml"))
+
+
 def test_without_a_gain_there_is_no_plan(tmp_path: Path) -> None:
     trace = tmp_path / "earlier"
     words = ["--kernel", "ior-segmented", "data=1MiB", "transfer=1MiB", "--ranks", "1", *MACHINE]

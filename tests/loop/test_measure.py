@@ -435,6 +435,21 @@ def test_run_tune_measures_before_the_second_run(tmp_path: Path) -> None:
     assert ("nothing was shown to be faster" in done.stderr) is not twice
 
 
+@pytest.mark.parametrize(("code", "said"), [(0, "no verdict: the second run also read back"), (74, "not all bytes")])
+def test_a_verified_run_is_not_compared_with_one_that_was_not(
+    code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    codes = iter([0, code])
+    found = {"output": "plan.toml", "predicted": {"ratio": 2.0, "ratio_low": 1.0, "ratio_high": 3.0}}
+    monkeypatch.setattr(run_tune, "_traced", lambda *_: next(codes))
+    monkeypatch.setattr(run_tune, "_planned", lambda *_: {**found, "estimated": []})
+    assert run_tune.run_tuned(["true"], run_tune.Options(tmp_path / "out", quiet=True, verify=True)) == code
+    told = capfd.readouterr().err
+    assert said in told
+    assert "verdict: slower" not in told
+    assert "Do not use" not in told
+
+
 def test_the_exit_code_is_the_programs_when_there_is_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

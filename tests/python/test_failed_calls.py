@@ -63,6 +63,17 @@ def test_success_for_what_failed_beneath_stands_first_everywhere(op: str, tmp_pa
     assert any(line.startswith(words) for line in timeline.to_text(shown)[:2])
 
 
+@pytest.mark.parametrize(("error", "usual"), [(42, True), (41, False)])
+def test_a_file_that_is_deleted_before_it_is_there_is_nothing_unusual(error: int, usual: bool) -> None:
+    """42: MPI_ERR_NO_SUCH_FILE of Open MPI; 41: MPI_ERR_NO_SPACE."""
+    builder = Builder()
+    rank = builder.rank(0, 1)
+    builder.add(Call(rank, "MPI_File_delete", 0, 1, "/d/file", failed=True, error=error))
+    result = report.build(builder.trace())
+    assert [row.usual for row in result.failures] == [usual]
+    assert any(line.startswith("FAILED CALLS") for line in report_text.headline(result)) is not usual
+
+
 def short(op: str, *, then: str) -> Builder:
     """A call of MPI-IO with one of POSIX in it that moves 60 of 100 bytes; `then`: what comes after it."""
     builder = Builder()

@@ -43,6 +43,8 @@ class Call:
     site: int = 0
     offset: int = -1
     missing: int = 0
+    error: int = 5
+    """Of a call that failed: EIO; the class for MPI."""
 
     def inside(self, name: str, start_s: float, end_s: float, bytes: int = 0, **more: Any) -> Call:  # noqa: A002
         """A call that this one makes; by default of the MPI library, on the same file."""
@@ -148,7 +150,7 @@ class Builder:
                 thread=handle, function=_ID[call.name], origin=ORIGINS[call.origin], failed=call.failed,
                 file=paths.index(call.path), seq=call.seq, parent=call.parent.seq if call.parent else 0, start=start,
                 end=start + round((call.end_s - call.start_s) * NS), offset=call.offset, site=call.site,
-                bytes=-5 if call.failed else call.bytes, missing=call.missing,
+                bytes=-call.error if call.failed else call.bytes, missing=call.missing,
             )  # fmt: skip
 
 

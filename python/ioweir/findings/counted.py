@@ -194,7 +194,7 @@ def _slow_target(run: _Run) -> Iterator[_Found]:
                 Remedy(
                     "plan",
                     "let ioweir choose the fast targets when a file is made",
-                    rule_for([], 'mapping = "subfiles:auto"'),
+                    rule_for([run.path(file) for file in files], 'mapping = "subfiles:auto"'),
                 ),
             ],
             "files that are striped over several targets do not tell which of them is slow",

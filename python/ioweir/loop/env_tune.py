@@ -39,6 +39,9 @@ def prepare(
     if not trace.exists():
         _say(f"--tune {trace}: is not there yet, so this job is traced without a plan")
         return batch.prepare(output, None, False, tracing, environment)
+    if tracing.anonymise_key is not None:
+        _say("--tune: a plan names files, and this trace is to be anonymised, so this job is traced without a plan")
+        return batch.prepare(output, None, False, tracing, environment)
     make_directory(output, "env", time.time())
     plan = Path(f"{output}{_ENDING}")
     try:

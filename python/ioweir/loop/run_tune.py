@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ioweir import errors
 from ioweir.base import plain_text, processes, units
-from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, IoweirError
+from ioweir.errors import EXIT_OK, EXIT_SIGNAL_BASE, EXIT_USAGE, EXIT_VERIFY, IoweirError
 from ioweir.launch import forwarding, wrappers
 from ioweir.launch import run as launch_run
 from ioweir.loop import measure
@@ -88,8 +88,15 @@ def run_tuned(words: Sequence[str], options: Options) -> int:
     how = "replays say it is" if measured else "predicted before it to be"
     _say(f"second run, under {plan}, {how} {_ratio(expected)}")
     code = _traced(words, folder / AFTER, ["--plan", str(plan), *(["--verify"] if options.verify else [])])
+    if code == EXIT_VERIFY and options.verify:
+        _say(f"not all bytes were compared and equal under {plan}: see above before you use it")
+        return code
     if code != EXIT_OK:
         _say(f"the program ended with {code} under the plan; without it with 0. Do not use {plan}")
+        return code
+    if options.verify:
+        _say("no verdict: the second run also read back what it wrote (--verify), which takes time")
+        _say(f"to know whether it is faster: ioweir run --plan {quote(str(plan))} -o DIR -- CMD, and ioweir compare")
         return code
     try:
         lines = verdict(folder, expected, MEASURED if measured else PREDICTED)

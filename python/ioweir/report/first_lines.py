@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir.base import units
 from ioweir.base.locate import RUN_FILE
-from ioweir.base.spec_names import DATA_OPS, LAYERS, POSIX, STDIO
+from ioweir.base.spec_names import DATA_OPS, LAYERS, MPI_IO, POSIX, STDIO
 from ioweir.base.units import plural
 from ioweir.report import chosen, other_form, verification, weighed
 from ioweir.report.error_names import name_of
@@ -34,6 +34,8 @@ _REASONS_SHOWN: Final = 4
 _ERRORS_SHOWN: Final = 3
 # What programs try and are refused as a rule: looking for files, locks that do not wait.
 _TRIED: Final = frozenset((layer, op) for layer in (POSIX, STDIO) for op in ("open", "meta", "lock", "seek"))
+_ABSENT: Final = {"MPI_ERR_NO_SUCH_FILE"}
+"""What MPI-IO says of a file that is not there: programs delete one before they make it anew."""
 _NOUNS: Final = {"write": "writes", "read": "reads", "meta": "other calls"}
 
 
@@ -78,6 +80,12 @@ def left_out_lines(left_out: LeftOut) -> list[str]:
 # ------------------------------------------------------------------------------------------------------ failed calls
 
 
+def _named(layer: str, errors: Mapping[int, int], mpi_libraries: Sequence[str]) -> list[ErrorCount]:
+    """The most frequent first."""
+    ordered = sorted(errors.items(), key=lambda item: (-item[1], item[0]))
+    return [ErrorCount(error, name_of(layer, error, mpi_libraries), calls) for error, calls in ordered]
+
+
 def failures(
     layers: Mapping[str, Operations],
     errors: Mapping[tuple[str, str], Mapping[int, int]],
@@ -94,11 +102,9 @@ def failures(
     """
     rows = [
         Failure(
-            layer=layer, op=op, calls=row.calls, failed=row.failed, usual=(layer, op) in _TRIED,
-            errors=[
-                ErrorCount(error, name_of(layer, error, mpi_libraries), calls)
-                for error, calls in sorted(errors.get((layer, op), {}).items(), key=lambda item: (-item[1], item[0]))
-            ],
+            layer=layer, op=op, calls=row.calls, failed=row.failed,
+            usual=(layer, op) in _TRIED or ((layer, op) == (MPI_IO, "meta") and {one.name for one in named} == _ABSENT),
+            errors=named,
             unreported=unreported.get(op, 0) if layer == POSIX else 0,
             short=less.calls, continued=less.continued, missing_bytes=less.missing,
             unreported_short=unreported_short.get(op, 0) if layer == POSIX else 0,
@@ -106,6 +112,7 @@ def failures(
         for layer in LAYERS
         for op, row in layers[layer].items()
         for less in [short.get((layer, op), Less())]
+        for named in [_named(layer, errors.get((layer, op), {}), mpi_libraries)]
         if row.failed or less.calls
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row.usual, row.op not in DATA_OPS, -row.failed))

@@ -337,6 +337,10 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
     return bytes;
 }
 
+/// The chunk's next line is in no cache: the kernel has cleared all of the chunk long before. Fetched now, it comes while the program
+/// goes on; else the next system call would wait for the store.
+[[gnu::always_inline]] inline void prefetch_behind(const std::byte* end) { __builtin_prefetch(end + 64, 1); }
+
 /// The hot path: appends one event of a call that succeeded; its first byte is stored last. What costs here is cache lines,
 /// because the system call before has filled the cache with other things (of data: the tracer's first, the stream's first,
 /// a context, the chunk), and branches that the processor does not foresee. So nothing is called, what is rare jumps
@@ -360,6 +364,7 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
                                          parent != 0 ? sequence - parent : 0, stream.cursor);
         if (end != nullptr) [[likely]] {
             stream.cursor = end;
+            prefetch_behind(end);
             std::atomic_signal_fence(std::memory_order_seq_cst);
             stream.writing = false;
             return;
@@ -398,6 +403,7 @@ inline std::uint64_t event_key(format::Function function, format::Origin origin,
             if (end != nullptr) [[likely]] {
                 stream.sequence = sequence;
                 stream.cursor = end;
+                prefetch_behind(end);
                 std::atomic_signal_fence(std::memory_order_seq_cst);
                 stream.writing = false;
                 return bytes;

@@ -63,8 +63,9 @@ def _slow(run: Columns) -> Iterator[Found]:
         if z < _SPREADS or not run.worth(lost):
             continue
         name = names[worst]
+        roots = run.roots_of(mask)
         yield Found(
-            calls=run.roots_of(mask),
+            calls=roots,
             seconds=lost,
             spares=EXCESS,
             summary=f"the storage target {name} is {times:.1f} times as slow as the others",
@@ -81,12 +82,17 @@ def _slow(run: Columns) -> Iterator[Found]:
                 Remedy(
                     "plan",
                     "let ioweir choose the fast targets when a file is made",
-                    rule_for([], 'mapping = "subfiles:auto"'),
+                    rule_for(_as_named(run.files_of(roots)), 'mapping = "subfiles:auto"'),
                 ),
             ],
             files=run.files_of(mask),
             ranks=run.ranks_of(mask),
         )
+
+
+def _as_named(files: list[str]) -> list[str]:
+    """By the names that the program knows: a part of a container has another."""
+    return [file for file in files if not part_of(file)[1]]
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ struct Plan {
 
 /// writers = "auto" for one call: aggregators where many small pieces fill their region, else everyone. Half as many aggregators as ranks,
 /// two at least and sixteen at most, where no stripes are known, else one a target. Aggregators that were asked for become everyone where the
-/// region takes more buffers than there are pieces in it. Other strategies stay as they are.
+/// region takes far more buffers than there are pieces and full buffers in it. Other strategies stay as they are.
 [[nodiscard]] Strategy chosen_for(const Strategy& strategy, const RequestSummary& request, const Topology& topology);
 /// Whether chosen_for() may choose aggregators at all for ranks whose pieces have `piece_bytes` on average or more: if not, nobody has to
 /// tell the others what they want.

@@ -56,13 +56,13 @@ void leave_queue(const Engine& engine, Team& team, std::shared_ptr<WriteBehindQu
     team.idle_queues.push_back(std::move(queue));
 }
 
-/// A process that ends without MPI_Finalize: its threads are still there.
 /// Those of this process's handles of a file.
 std::vector<std::shared_ptr<WriteBehindQueue>> queues_of(FileState& file) {
     const std::lock_guard guard(file.behind_lock);
     return file.queues;
 }
 
+/// A process that ends without MPI_Finalize: its threads are still there.
 void at_exit() {
     if (engine() != nullptr) drain_everything(*engine());
 }

@@ -130,8 +130,8 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
     groups = {case.group for case in found.cases}
     if len(groups) < LEAST_CASES:
         raise IoweirError(
-            f"too few different cases to fit a machine to: {len(groups)}, and {LEAST_CASES} are needed: run the program "
-            "with other sizes and numbers of ranks, or measure with --targets",
+            f"too few different cases to fit a machine to: {len(groups)}, and {LEAST_CASES} are needed: run the "
+            "program with other sizes and numbers of ranks, or measure with --targets",
             EXIT_USAGE,
         )
     base = {**_ONE_NODE, "targets.count": float(found.count)}

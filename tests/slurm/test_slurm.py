@@ -20,13 +20,13 @@ from cluster import Cluster, cluster, why_not
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
 BLOCK: Final = 65536
+_WHY_NOT: Final = why_not()
+pytestmark = pytest.mark.skipif(bool(_WHY_NOT), reason=str(_WHY_NOT))  # daemons are not there, or nobody may start them
 OPTIONS: Final = {"openmpi": "--mpi=pmix", "mpich": "--mpi=pmi2"}
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if reason := why_not():
-        pytest.skip(reason)
     with cluster(tmp_path_factory.mktemp("cluster")) as up:
         yield up
 
@@ -232,8 +232,6 @@ def test_a_job_that_a_watched_job_submits_has_a_trace_of_its_own(user: User) -> 
 
 
 def test_nothing_is_left_of_a_cluster_whose_owner_is_killed(tmp_path: Path) -> None:
-    if reason := why_not():
-        pytest.skip(reason)
     code = (
         f"import sys, time; sys.path.insert(0, {str(HERE)!r}); from cluster import cluster; from pathlib import Path\n"
     )

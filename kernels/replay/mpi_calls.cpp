@@ -210,6 +210,7 @@ void before(Job& job, Arguments a, const Call&) {
 void after(Job&, Arguments a, const Call&) {
     MPI_Recv(nullptr, 0, MPI_BYTE, static_cast<int>(a[0]), static_cast<int>(a[1]), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
+void meet(Job&, Arguments, const Call&) { MPI_Barrier(MPI_COMM_WORLD); }
 
 constexpr Counts W = Counts::write, R = Counts::read, O = Counts::other, N = Counts::not_io;
 
@@ -225,6 +226,7 @@ const Call table[] = {
     {"think", 1, N, -1, -1, think},
     {"before", 2, N, -1, -1, before},
     {"after", 2, N, -1, -1, after},
+    {"MPI_Barrier", 0, N, -1, -1, meet},
     {"MPI_File_open", 4, O, -1, -1, open},
     {"MPI_File_close", 1, O, -1, -1, close},
     {"MPI_File_set_view", 5, O, -1, -1, set_view},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ioweir.base.units import gaps
 from ioweir.errors import IoweirError
 from ioweir.programs import linking
-from ioweir.replay import groups, names, order, posix_files
+from ioweir.replay import groups, meetings, names, order, posix_files
 from ioweir.replay.datatypes import Pieces
 from ioweir.replay.model import RankCalls, Recorded
 from ioweir.replay.mpi_files import CREATE, MpiFiles, Row
@@ -73,6 +73,7 @@ def of_trace(trace: Trace, count: int, what: str) -> Recorded:
         handles += mpi.handles
     groups.put_together(recorded, handles)
     find_inputs(recorded)
+    meetings.find(trace, recorded, processes)
     order.put_in_order(recorded)
     if count_failed := sum(1 for path in trace.events.path[failed].tolist() if path in number_of):
         recorded.left_out["calls that failed"] += count_failed

@@ -100,6 +100,8 @@ class Recorded:
     inputs: dict[int, int] = field(default_factory=dict)
     """Files that were there before, and their sizes as far as they were read."""
     mpi: str = ""
+    meetings: list[int] = field(default_factory=list)
+    """Times in order. All ranks wait for each other before their first op that begins then or later."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Calls by reason."""
     stand_ins: Counter[str] = field(default_factory=Counter)

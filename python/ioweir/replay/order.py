@@ -53,16 +53,17 @@ class _FileState:
 
 
 def put_in_order(recorded: Recorded) -> None:
-    """Says of each rank what waits for it and what it waits for."""
+    """Says of each rank what waits for it and what it waits for; takes meetings away that do not fit."""
     ranks = recorded.ranks
     pairs = _pairs(ranks)
     _note(ranks, pairs)
-    if _Run(ranks).all_end():
+    if _Run(ranks, recorded.meetings).all_end():
         return
+    recorded.meetings.clear()
     for rank in ranks:
         rank.before.clear()
         rank.after.clear()
-    if not _Run(ranks).all_end():
+    if not _Run(ranks, []).all_end():
         raise IoweirError(
             "the ranks' collective calls do not fit together: some would wait for ever. The trace is damaged, or calls "
             "are missing in it; record the program anew"
@@ -119,8 +120,15 @@ def _note(ranks: list[RankCalls], pairs: list[tuple[int, int, int, int]]) -> Non
 class _Run:
     """Goes through all ranks as they would run."""
 
-    def __init__(self, ranks: list[RankCalls]) -> None:
+    def __init__(self, ranks: list[RankCalls], meetings: list[int]) -> None:
         self._ranks = ranks
+        self._meetings = meetings
+        self._come = [0] * len(ranks)
+        """Of each rank, to how many meetings it has come."""
+        self._present = [0] * len(meetings)
+        """Of each meeting, how many ranks have come."""
+        self._over = 0
+        """So many meetings all ranks have come to."""
         self._at = [0] * len(ranks)
         self._signals: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self._heard: set[int] = set()
@@ -134,7 +142,21 @@ class _Run:
             rank = self._ready.pop()
             while self._at[rank] < len(self._ranks[rank].ops) and self._step(rank):
                 pass
+            if self._at[rank] == len(self._ranks[rank].ops) and self._come[rank] < len(self._meetings):
+                self._may_go_on(rank, self._meetings[-1])
         return all(at == len(rank.ops) for at, rank in zip(self._at, self._ranks, strict=True))
+
+    def _may_go_on(self, rank: int, start: int) -> bool:
+        """Whether all meetings before a call of the rank are over. One that now is wakes everybody."""
+        while self._come[rank] < len(self._meetings) and self._meetings[self._come[rank]] <= start:
+            self._present[self._come[rank]] += 1
+            self._come[rank] += 1
+        over = self._over
+        while self._over < len(self._meetings) and self._present[self._over] == len(self._ranks):
+            self._over += 1
+        if self._over > over:
+            self._ready += range(len(self._ranks))
+        return self._come[rank] <= self._over
 
     def _step(self, rank: int) -> bool:
         calls = self._ranks[rank]
@@ -146,6 +168,8 @@ class _Run:
             for key in keys:
                 self._signals[key] -= 1
             self._heard.add(rank)
+        if not self._may_go_on(rank, op.start):
+            return False
         if not op.collective or op.handle is None or op.name.startswith(_NONBLOCKING):
             self._pass(rank)
             return True

@@ -47,10 +47,15 @@ def lines(recorded: Recorded, rank: RankCalls, seed: int) -> Iterator[str]:
         yield f"group {number} {' '.join(map(str, recorded.groups[number]))}"
     groups = {number: place for place, number in enumerate(mine)}
     begun = min((other.ops[0].start for other in recorded.ranks if other.ops), default=0)
+    met = 0
     for number, op in enumerate(rank.ops):
         yield from (f"after {other} {tag}" for other, tag in rank.after.get(number, ()))
         if op.start > begun:
             yield f"think {op.start - begun}"
+        # Behind the time between calls, for what a rank waited at a meeting is in that time.
+        while met < len(recorded.meetings) and recorded.meetings[met] <= op.start:
+            met += 1
+            yield "MPI_Barrier"
         begun = max(begun, op.end)
         arguments = list(op.arguments)
         for place in op.types:
@@ -59,6 +64,7 @@ def lines(recorded: Recorded, rank: RankCalls, seed: int) -> Iterator[str]:
             arguments[3] = groups[arguments[3]]
         yield f"{op.name} {' '.join(map(str, arguments))}"
         yield from (f"before {other} {tag}" for other, tag in rank.before.get(number, ()))
+    yield from ["MPI_Barrier"] * (len(recorded.meetings) - met)
 
 
 def _type_lines(recorded: Recorded, types: dict[int, int]) -> Iterator[str]:

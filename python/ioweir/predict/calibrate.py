@@ -28,13 +28,15 @@ LEAST_CASES: Final = 4
 WRITE, READ = "targets.write_bytes_per_s", "targets.read_bytes_per_s"
 _ONE_NODE: Final = {
     "node.ranks": 4096.0,
+    "node.nic_bytes_per_s": node.NO_BOUND,
     "fabric.latency_s": 1e-6,
     "client.cache_bytes": float(1 << 40),
     "client.rpc_bytes": float(1 << 20),
     "targets.cache_bytes_per_s": 1e10,
     "locks.used": 0.0,
 }
-"""Of one machine: all ranks on one node, a page cache, a local file system without locks between nodes."""
+"""Of one machine: all ranks on one node, a page cache, a local file system without locks between nodes. What lies
+between the node and its storage, a network perhaps, is in the rates of the targets."""
 _BEFOREHAND: Final = {
     WRITE: (1e5, 1e11),
     READ: (1e5, 1e11),

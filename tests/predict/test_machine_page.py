@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ioweir.predict import machine
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "machine-file.md"
@@ -21,3 +22,13 @@ def test_the_example_is_a_machine() -> None:
     read = machine.parse(example, "the example")
     assert read.slow_targets == {3: 2.5}
     assert read.drawn({"targets.seek_s": 0.5})["targets.seek_s"] > 1e-3
+
+
+def test_half_of_the_draws_lie_below_the_middle_of_a_range() -> None:
+    read = machine.parse("[open]\n'targets.seek_s' = [0.001, 0.002, 0.1]\n'skew_s' = [0, 1, 4]\n", "three")
+    shares = [number / 100 for number in range(101)]
+    drawn = [read.drawn({"targets.seek_s": share, "skew_s": share}) for share in shares]
+    for name, low, middle, high in (("targets.seek_s", 0.001, 0.002, 0.1), ("skew_s", 0, 1, 4)):
+        values = [one[name] for one in drawn]
+        assert values == sorted(values)
+        assert (values[0], values[50], values[-1]) == pytest.approx((low, middle, high))

@@ -28,13 +28,15 @@ LEAST_CASES: Final = 4
 WRITE, READ = "targets.write_bytes_per_s", "targets.read_bytes_per_s"
 _ONE_NODE: Final = {
     "node.ranks": 4096.0,
+    "node.nic_bytes_per_s": node.NO_BOUND,
     "fabric.latency_s": 1e-6,
     "client.cache_bytes": float(1 << 40),
     "client.rpc_bytes": float(1 << 20),
     "targets.cache_bytes_per_s": 1e10,
     "locks.used": 0.0,
 }
-"""Of one machine: all ranks on one node, a page cache, a local file system without locks between nodes."""
+"""Of one machine: all ranks on one node, a page cache, a local file system without locks between nodes. What lies
+between the node and its storage, a network perhaps, is in the rates of the targets."""
 _BEFOREHAND: Final = {
     WRITE: (1e5, 1e11),
     READ: (1e5, 1e11),
@@ -250,7 +252,10 @@ def _fastest(cases: Sequence[Any]) -> float:
 
 
 def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: str) -> str:
-    """A machine file: figures that are determined, ranges of those that are not, and sources."""
+    """A machine file: figures that are determined, ranges of those that are not, and sources.
+
+    The middle of a range is the fitted value: values in the middle of all ranges explain the cases together.
+    """
     day = time.strftime("%Y-%m-%d", time.gmtime())
     source = f"ioweir calibrate, {day}: {found.how}"
     known = [one for one in result.found if one.determined]
@@ -260,7 +265,7 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
             opened[one.name] = _spread(one, result)
     if found.storage is not None and result.held_out.cases:
         base = {**base, node.SLOWDOWN: 1.0}
-        opened[node.SLOWDOWN] = (min(1.0, result.held_out.ratio_low), max(1.0, result.held_out.ratio_high))
+        opened[node.SLOWDOWN] = (min(1.0, result.held_out.ratio_low), 1.0, max(1.0, result.held_out.ratio_high))
     given = {**base, **{one.name: one.value for one in result.found}}
     lines = [f"name = {_text(name)}", f"about = {_text(_about(found, result))}"]
     if result.held_out.cases:
@@ -273,7 +278,9 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
         ]  # fmt: skip
     if opened:
         lines += ["", "[open]"]
-        lines += [f'"{key}" = [{_number(key, low)}, {_number(key, high)}]' for key, (low, high) in opened.items()]
+        lines += [
+            f'"{key}" = [{", ".join(_number(key, value) for value in values)}]' for key, values in opened.items()
+        ]  # fmt: skip
     slow = {
         number: min(max(factor, machine.LEAST_SLOWDOWN), machine.MOST_SLOWDOWN)
         for number, factor in enumerate(found.slowdown) if factor != 1
@@ -289,14 +296,14 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
     return "\n".join(lines) + "\n"
 
 
-def _spread(one: Found, result: Fit) -> tuple[float, float]:
+def _spread(one: Found, result: Fit) -> tuple[float, float, float]:
     """What the fit does not explain of times that it had not seen, as a range of rates: nine of ten lie within."""
     error = result.held_out
-    return one.value / max(1.0, error.ratio_high), one.value / min(1.0, error.ratio_low)
+    return one.value / max(1.0, error.ratio_high), one.value, one.value / min(1.0, error.ratio_low)
 
 
-def _range(one: Found) -> tuple[float, float]:
-    return one.low, one.high
+def _range(one: Found) -> tuple[float, float, float]:
+    return one.low, min(max(one.value, one.low), one.high), one.high
 
 
 def _about(found: Measured, result: Fit) -> str:

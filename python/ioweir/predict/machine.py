@@ -1,8 +1,8 @@
 """Machine files: what a simulated machine is like, each figure with its source, and which figures nobody knows well.
 
 A file has a table a part, as the figures are named ("targets.seek_s" is `seek_s` in `[targets]`), `[sources]` with a
-text for a figure or a part, and `[open]` with a range [low, high] for each figure that is not known: a simulation
-draws from it, so that its result is a range, too.
+text for a figure or a part, and `[open]` with a range [low, high] or [low, middle, high] for each figure that is not
+known: a simulation draws from it, so that its result is a range, too.
 
 Lives here: finding, reading and checking them. Not here: what the figures do (src/sim).
 """
@@ -23,7 +23,7 @@ from ioweir.base.guarded_files import read_named
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _TEXTS: Final = ("name", "about")
 _UNEXPLAINED: Final = "unexplained"
@@ -70,8 +70,8 @@ class Machine:
     figures: Mapping[str, float]
     """Those that the file gives."""
     sources: Mapping[str, str]
-    open: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Lowest and highest value of figures that are not known."""
+    open: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Lowest and highest value of figures that are not known; between them the middle one, if there are three."""
     slow_targets: Mapping[int, float] = field(default_factory=dict)
     """How many times as long a target takes, by its number."""
     unexplained: float = 0.0
@@ -82,14 +82,25 @@ class Machine:
         return [self.slow_targets.get(target, 1.0) for target in range(max(self.slow_targets, default=-1) + 1)]
 
     def drawn(self, shares: Mapping[str, float]) -> dict[str, float]:
-        """The figures, with open ones at a share (0 to 1) of their range: by ratios, for they span powers of ten."""
+        """The figures, with open ones at a share (0 to 1) of their range: by ratios, for they span powers of ten.
+
+        Half of the shares lie below the middle value of a range that has one.
+        """
         figures = dict(self.figures)
-        for name, (low, high) in self.open.items():
-            share = shares[name]
-            value = low * (high / low) ** share if low > 0 else low + (high - low) * share
-            value = min(max(value, low), high)
+        for name, values in self.open.items():
+            value = _at(values, shares[name])
             figures[name] = round(value) if _figures()[name].whole else value
         return figures
+
+
+def _at(values: Sequence[float], share: float) -> float:
+    """At a share of a range of two values or three."""
+    parts = len(values) - 1
+    part = min(int(share * parts), parts - 1)
+    low, high = values[part], values[part + 1]
+    inside = share * parts - part
+    value = low * (high / low) ** inside if low > 0 else low + (high - low) * inside
+    return min(max(value, low), high)
 
 
 def names() -> list[str]:
@@ -207,20 +218,25 @@ def _known(key: str, name: str) -> Figure:
     return known[key]
 
 
-def _ranges(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, tuple[float, float]]]:
+def _ranges(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, tuple[float, ...]]]:
     for key, value in _flat(table):
-        if not isinstance(value, list) or len(value) != 2:
-            raise IoweirError(f"machine file '{name}': open.{key} = {value!r}; write [low, high]", EXIT_USAGE)
-        low, high = (_number(key, end, name) for end in value)
-        if low > high:
-            raise IoweirError(f"machine file '{name}': open.{key} = {value!r}; write the lower one first", EXIT_USAGE)
-        if low == 0 < high and _figures()[key].least > 0:
+        if not isinstance(value, list) or len(value) not in (2, 3):
             raise IoweirError(
-                f"machine file '{name}': open.{key} = {value!r}; 0 says that there is no bound, or none of them: write "
-                "a range above 0",
+                f"machine file '{name}': open.{key} = {_said(value)}; write [low, high] or [low, middle, high]",
                 EXIT_USAGE,
             )
-        yield key, (low, high)
+        values = tuple(_number(key, end, name) for end in value)
+        if list(values) != sorted(values):
+            raise IoweirError(
+                f"machine file '{name}': open.{key} = {_said(value)}; write the lower one first", EXIT_USAGE
+            )
+        if values[0] == 0 < values[-1] and _figures()[key].least > 0:
+            raise IoweirError(
+                f"machine file '{name}': open.{key} = {_said(value)}; 0 says that there is no bound, or none of them: "
+                "write a range above 0",
+                EXIT_USAGE,
+            )
+        yield key, values
 
 
 def _slow(table: Mapping[str, Any], name: str) -> Iterator[tuple[int, float]]:

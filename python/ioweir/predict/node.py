@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MOUNTS: Final = Path("/proc/self/mounts")
 MEMORY_KINDS: Final = ("tmpfs", "ramfs")
 SLOWDOWN: Final = "processor.slowdown"
+NO_BOUND: Final = 1e15
+"""Bytes a second, as fast as a machine file can say."""
 _PROCESSOR: Final = (
     Free("node.copy_bytes_per_s", 2e8, 5e10, 5e9),
     Free("processor.together", 0.2, 1.0, 0.9),
@@ -97,13 +99,14 @@ def base(storage: Storage) -> dict[str, float]:
     """Figures that no run is needed for."""
     known = {
         "node.processors": float(storage.processors),
+        "node.memory_bytes_per_s": NO_BOUND,  # what processors do to each other is processor.together
         "client.page_cache_bytes": float(storage.memory_bytes // 2),
         "locks.inode": 1.0,
         "client.rpc_bytes": float(1 << 40),
         "client.writes_late": 1.0,
     }
     if storage.in_memory:
-        known |= {"targets.write_bytes_per_s": 1e15, "targets.request_s": 0.0}
+        known |= {"targets.write_bytes_per_s": NO_BOUND, "targets.request_s": 0.0}
     return known
 
 

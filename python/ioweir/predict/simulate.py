@@ -318,7 +318,7 @@ def _result(
         "runs": len(runs),
         "seed": options.seed,
         "interval": f"the lowest and the highest of {len(runs)} runs, over seeds and what is not known of the machine",
-        "open": {name: list(ends) for name, ends in machine.open.items()},
+        "open": {name: [values[0], values[-1]] for name, values in machine.open.items()},
         **phases,
         "rounds": counted["rounds"],
         "messages": counted["messages"],

@@ -171,7 +171,7 @@ def planned(case: Case, where: Storage, scratch: Path, row: Row, log: TextIO) ->
 def measured(case: Case, where: Storage, scratch: Path, rules: dict[str, str], rounds: int) -> dict[str, list[float]]:
     """Seconds of every strategy in every round: opening, writing, reading and closing together."""
     ways = {AS_IT_IS: "", **rules}
-    for candidate in candidates(loop_cases.RANKS, loop_cases.RANKS, where.targets):
+    for candidate in candidates(loop_cases.RANKS, loop_cases.RANKS, where.targets, folders=where.targets > 1):
         if candidate.keys.get("buffer") in BUFFERS:
             ways.setdefault(candidate.strategy, candidate.text("*"))
     names = {f"way{number}": strategy for number, strategy in enumerate(ways)}

@@ -6,6 +6,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,8 @@
 #include "kernels/kernel.hpp"
 #include "layout/core/access_pattern.hpp"
 #include "policy/plan_file.hpp"
+#include "probe/measure.hpp"
+#include "probe/selection.hpp"
 #include "sim/simulation.hpp"
 #include "sim/trace/recorder.hpp"
 
@@ -128,8 +131,43 @@ nb::dict run(const sim::Machine& machine, sim::Workload workload, const planner:
     return row;
 }
 
-planner::Strategy strategy_of(const std::string& text, const std::string& name, std::size_t rule) {
-    return value_of(policy::parse_plan_file(text, name)).files.at(rule).strategy;
+policy::FileRule rule_of(const std::string& text, const std::string& name, std::size_t rule) {
+    return value_of(policy::parse_plan_file(text, name)).files.at(rule);
+}
+
+/// Of targets that are folders: where a plan has subfiles or logs. Where it names no targets, a new file's are probed (src/probe: measure.hpp,
+/// selection.hpp): those that would be left out are probed again, and found to be what they were.
+void choose_targets(const sim::Machine& machine, const policy::FileRule& rule, sim::Workload& workload) {
+    const sim::TargetFigures& figures = machine.targets;
+    const planner::Mapping& mapping = rule.strategy.mapping;
+    const bool logs = mapping.kind == planner::MappingKind::log;
+    if (!figures.folders || (mapping.kind != planner::MappingKind::subfiles && !logs)) return;
+    if (!rule.targets.empty()) {
+        const int named = static_cast<int>(std::min<std::size_t>(rule.targets.size(), static_cast<std::size_t>(figures.count)));
+        for (int target = 0; target < named; ++target) workload.chosen_targets.push_back(target);
+        return;
+    }
+    if (logs && !rule.chooses_targets) return;
+    std::vector<double> rates(static_cast<std::size_t>(figures.count), figures.write_bytes_per_s);
+    for (std::size_t i = 0; i < std::min(rates.size(), figures.slowdown.size()); ++i) rates[i] /= figures.slowdown[i];
+    const probe::Selection found =
+        value_of(probe::select(rates, rule.probe.threshold.value_or(probe::default_threshold)));
+    const auto asked = static_cast<std::size_t>(logs ? 0 : mapping.count);
+    const std::size_t count = asked > 0 ? std::min(asked, rates.size()) : found.chosen;
+    for (std::size_t i = 0; i < count; ++i) workload.chosen_targets.push_back(found.curve[i].target);
+    const probe::Options usual;
+    const std::int64_t window_ms = rule.probe.discard_ms.value_or(usual.discard_ns / 1'000'000) +
+                                   rule.probe.window_ms.value_or(usual.window_ns / 1'000'000);
+    double seconds = static_cast<double>(window_ms) / 1e3;
+    if (rule.probe.size_bytes)
+        seconds = static_cast<double>(*rule.probe.size_bytes) / *std::min_element(rates.begin(), rates.end());
+    workload.probing_s = seconds * (found.chosen < rates.size() ? 2 : 1);
+}
+
+nb::dict run_rule(const sim::Machine& machine, sim::Workload workload, const policy::FileRule& rule, std::uint64_t seed,
+                  sim::Recorder* recorder) {
+    choose_targets(machine, rule, workload);
+    return run(machine, std::move(workload), rule.strategy, seed, recorder);
 }
 
 nb::dict simulate_kernel(const std::map<std::string, double>& figures, const std::vector<double>& slowdown,
@@ -148,7 +186,7 @@ nb::dict simulate_kernel(const std::map<std::string, double>& figures, const std
     workload.writes = writes;
     workload.reads = reads;
     workload.in_step = in_step;
-    return run(machine_of(figures, slowdown), std::move(workload), strategy_of(plan, plan_name, rule), seed, recorder);
+    return run_rule(machine_of(figures, slowdown), std::move(workload), rule_of(plan, plan_name, rule), seed, recorder);
 }
 
 /// Of each call and rank: (offset, length).
@@ -177,7 +215,7 @@ nb::dict simulate_extents(const std::map<std::string, double>& figures, const st
     workload.writes = writes;
     workload.reads = !writes;
     workload.in_step = in_step;
-    return run(machine_of(figures, slowdown), std::move(workload), strategy_of(plan, plan_name, rule), seed, recorder);
+    return run_rule(machine_of(figures, slowdown), std::move(workload), rule_of(plan, plan_name, rule), seed, recorder);
 }
 
 }  // namespace

@@ -136,6 +136,9 @@ std::vector<MachineFigure> figures_of(Machine& m) {
         {"targets.jitter", &m.targets.jitter, true, "of the time of a request: standard deviation over mean"},
         {"targets.spread", &m.targets.spread, true,
          "among targets, for good: standard deviation over mean of their times"},
+        {"targets.folders", &m.targets.folders, true,
+         "each target is a folder: a file lies on one of them, as a whole, unless a plan divides it over subfiles, for "
+         "which targets are probed"},
         {"bursts.between_s", &m.bursts.between_s, true,
          "mean time from the end of a burst of slow service to the next; 0: none"},
         {"bursts.length_s", &m.bursts.length_s, false, "mean length of a burst"},

@@ -65,6 +65,7 @@ struct TargetFigures {
     double cache_bytes_per_s = 0;
     double jitter = 0;
     double spread = 0;
+    bool folders = false;
     std::vector<double> slowdown;  ///< of each target, in addition: 1 = none; others 1
 };
 

@@ -27,11 +27,19 @@ using planner::Strategy;
 /// The files of a run, made when they are written to.
 class Files {
 public:
-    Files(const Machine& machine, const Strategy& strategy) : figures_(machine.files), targets_(machine.targets.count) {
-        kind_ = strategy.mapping.kind;
+    Files(const Machine& machine, const Strategy& strategy, std::vector<std::int32_t> chosen_targets)
+        : figures_(machine.files),
+          targets_(machine.targets.count),
+          kind_(strategy.mapping.kind),
+          chosen_(kind_ == MappingKind::subfiles || kind_ == MappingKind::log ? std::move(chosen_targets)
+                                                                               : std::vector<std::int32_t>{}),
+          in_folder_(machine.targets.folders && kind_ != MappingKind::subfiles && chosen_.empty()) {
         stripe_bytes_ = strategy.stripe.size_bytes > 0 ? strategy.stripe.size_bytes : figures_.stripe_bytes;
         asked_ = strategy.stripe.count > 0 ? strategy.stripe.count : 0;
-        if (kind_ == MappingKind::subfiles) asked_ = strategy.mapping.count;
+        if (kind_ != MappingKind::subfiles) return;
+        asked_ = strategy.mapping.count;
+        if (asked_ == 0) asked_ = std::ssize(chosen_);
+        if (asked_ == 0 && machine.targets.folders) asked_ = targets_;
     }
 
     /// The stripes that plans go by.
@@ -59,12 +67,17 @@ private:
     }
     [[nodiscard]] std::int64_t small() const { return bounded(figures_.small_stripe_count); }
     [[nodiscard]] std::int64_t bounded(std::int64_t count) const {
+        if (in_folder_) return 1;
         return count > 0 ? std::min<std::int64_t>(count, targets_) : targets_;
     }
     [[nodiscard]] StripeLayout stripes_of(std::int64_t number, std::int64_t count) const {
         std::vector<std::int32_t> chosen(static_cast<std::size_t>(count));
-        for (std::int64_t i = 0; i < count; ++i)
-            chosen[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((number * count + i) % targets_);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t place = number * count + i;
+            chosen[static_cast<std::size_t>(i)] =
+                chosen_.empty() ? static_cast<std::int32_t>(in_folder_ ? 0 : place % targets_)
+                                : chosen_[static_cast<std::size_t>(place % std::ssize(chosen_))];
+        }
         if (count == 1) return StripeLayout::unstriped(chosen.front());
         return StripeLayout::make(stripe_bytes_, std::move(chosen)).take();
     }
@@ -80,8 +93,10 @@ private:
     FileFigures figures_;
     std::int64_t targets_;
     MappingKind kind_;
-    std::int64_t stripe_bytes_;
-    std::int64_t asked_;  ///< stripes, 0: not said
+    std::vector<std::int32_t> chosen_;  ///< targets of subfiles or logs
+    bool in_folder_;                    ///< all files lie on the one target that is their folder
+    std::int64_t stripe_bytes_ = 0;
+    std::int64_t asked_ = 0;  ///< stripes, 0: not said
     std::map<std::int64_t, SimulatedFile> files_;
     std::map<std::int64_t, std::int64_t> ends_;
     std::uint32_t next_object_ = 0;
@@ -98,7 +113,7 @@ public:
           nodes_(workload.topology ? workload.topology->nodes() : (workload.ranks - 1) / machine.node.ranks + 1),
           topology_(workload.topology ? *workload.topology
                                       : planner::Topology::blocks(workload.ranks, nodes_, machine.node.processors)),
-          files_(machine, strategy),
+          files_(machine, strategy, workload.chosen_targets),
           seed_(seed),
           skew_(seed, Part::rank_skew, 0),
           events_(&stop_),
@@ -178,6 +193,7 @@ private:
         if (strategy_.mapping.kind == MappingKind::log) made = workload_.ranks;
         made = std::min<std::int64_t>(made, workload_.ranks);
         const Seconds began = events_.now();
+        if (writes && workload_.probing_s > 0) wait_until(began + workload_.probing_s);
         Metadata metadata(events_, machine_, seed_);
         happened_ = false;
         // Reading finds the files that are there.
@@ -364,6 +380,10 @@ Result<SimulationResult> simulate(const Machine& machine, const Workload& worklo
             "times of computing that cannot be",
             std::to_string(workload.computing.size()) + " of them, " + std::to_string(workload.calls) + " calls",
             "give none, or one behind each call, 0 to 10 years"};
+    for (const std::int32_t target : workload.chosen_targets)
+        if (target < 0 || target >= machine.targets.count)
+            return Error{"a file on a target that is not there", std::to_string(target),
+                         "give 0 to " + std::to_string(machine.targets.count - 1)};
     if (strategy.mapping.kind == MappingKind::grouped && strategy.mapping.count > workload.ranks)
         return Error{"more files than ranks",
                      to_text(strategy.mapping) + " with " + std::to_string(workload.ranks) + " ranks",

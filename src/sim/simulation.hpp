@@ -34,7 +34,10 @@ struct Workload {
     bool writes = true, reads = true;
     bool in_step = false;  ///< an MPI library carries out the calls, round by round (CollectiveCall)
     std::optional<planner::Topology> topology;  ///< else ranks fill the machine's nodes
-    std::function<bool()> stopped;              ///< is it to end now? Asked now and then
+    /// Where subfiles or logs lie, dealt round; empty: on all targets in their order, or where each target is a folder, logs on the first.
+    std::vector<std::int32_t> chosen_targets;
+    double probing_s = 0;           ///< before the file is made: its targets are probed meanwhile
+    std::function<bool()> stopped;  ///< is it to end now? Asked now and then
 };
 
 /// One direction. Seconds are simulated.

@@ -121,6 +121,41 @@ TEST(Simulation, ASlowTargetHoldsUpWhoNeedsIt) {
     EXPECT_NEAR(must_simulate(machine, blocks(4, 100 * mib), logs).write.seconds, 3.0, 1e-9);
 }
 
+TEST(Simulation, InFoldersAFileLiesOnOneTargetAndSubfilesWhereTheyWerePut) {
+    Machine machine = bare_machine(4);
+    machine.targets.folders = true;
+    machine.targets.slowdown = {1, 1, 3};
+    for (const MappingKind kind : {MappingKind::shared, MappingKind::grouped, MappingKind::log}) {
+        Strategy strategy;
+        strategy.mapping = {kind, kind == MappingKind::grouped ? 2 : 0};
+        strategy.stripe = {mib, 4};
+        const auto all = must_simulate(machine, blocks(4, 100 * mib), strategy);
+        EXPECT_NEAR(all.write.seconds, 4.0, 1e-9);
+        EXPECT_EQ(all.write.targets.front().bytes, 400 * mib);
+    }
+    Workload workload = blocks(4, 100 * mib);
+    workload.chosen_targets = {3, 0, 1};
+    workload.probing_s = 0.4;
+    Strategy subfiles;
+    subfiles.mapping = {MappingKind::subfiles, 3};
+    const auto result = must_simulate(machine, workload, subfiles);
+    EXPECT_EQ(result.write.targets[2].bytes, 0);
+    EXPECT_EQ(bytes_on_targets(result.write), 400 * mib);
+    EXPECT_NEAR(result.write.seconds, 0.4 + 4.0 / 3, 0.03);
+    EXPECT_NEAR(result.write.open_s, 0.4, 1e-9);
+    // As many subfiles as good targets; reading probes nothing.
+    subfiles.mapping = {MappingKind::subfiles, 0};
+    EXPECT_EQ(must_simulate(machine, workload, subfiles).write.seconds, result.write.seconds);
+    EXPECT_NEAR(result.read.seconds, 4.0 / 3, 0.03);
+    Strategy logs;
+    logs.mapping = {MappingKind::log, 0};
+    const auto logged = must_simulate(machine, workload, logs);
+    EXPECT_EQ(logged.write.targets[3].bytes, 200 * mib);
+    EXPECT_EQ(logged.write.targets[2].bytes, 0);
+    workload.chosen_targets = {4};
+    EXPECT_FALSE(simulate(machine, workload, subfiles, 1));
+}
+
 TEST(Simulation, ANodeIsNoFasterThanItsNic) {
     Machine machine = bare_machine(4);
     machine.node.nic_bytes_per_s = 50.0 * mib;

@@ -12,7 +12,7 @@ import pytest
 from forked import completed
 from ioweir.errors import EXIT_FAILED, IoweirError
 from ioweir.predict import calibrate, fitting, machine, simulate
-from ioweir.predict.cases import ExtentCase, KernelCase, Placed
+from ioweir.predict.cases import ExtentCase, KernelCase, Placed, gain_errors
 from tracing import run
 
 if TYPE_CHECKING:
@@ -230,3 +230,18 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     with pytest.raises(IoweirError, match="is there; name another --output, or --force"):
         calibrate.calibrate(calibrate.Options(out, runs=runs_file(tmp_path)))
     assert out.read_text(encoding="utf-8") == "mine"
+
+
+def test_errors_of_gains_are_of_writing_and_reading_together() -> None:
+    """Errors that two ways share are none of their gain."""
+    base = KernelCase("", 1.0, "k", (), 4, "one", 0)
+    held = []
+    for kernel, common in (("a", 3.0), ("b", 0.5)):
+        for plan, own, write_s, read_s in (("", 1.0, 4.0, 2.0), ("one", 1.0, 2.0, 1.0), ("two", 2.0, 1.0, 1.0)):
+            for writes, seconds in ((True, write_s), (False, read_s)):
+                case = replace(base, kernel=kernel, plan=plan, by_library=not plan, writes=writes, seconds=seconds)
+                held.append((case, common * own))
+    # The second plan takes twice as long, measured, as was simulated: it gains half.
+    assert sorted(gain_errors(held)) == pytest.approx([0.5, 0.5, 1.0, 1.0])
+    assert gain_errors([one for one in held if one[0].writes]) == []
+    assert gain_errors([one for one in held if not one[0].by_library]) == []

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 IOWEIR = [sys.executable, "-m", "ioweir"]
 PRECISION = 1e-9
+MIB = 1 << 20
 EVERYONE = '[[file]]\nmatch = "*"\nwriters = "everyone"\n'
 ONE_WRITER = '[[file]]\nmatch = "*"\nwriters = "aggregators:1"\nbuffer = "1 GiB"\n'
 
@@ -203,6 +204,10 @@ def test_each_figure_of_a_machine_has_a_source(name: str) -> None:
         ("[slow_targets]\nx = 9\n", "write the number of a target, from 0"),
         ("open = 3\n", "open is no table; write [open]"),
         ("unexplained = -0.1\n", "unexplained = -0.1; write the error of simulated times as a share"),
+        ("gains = 3\n", "write [low, middle, high], factors of simulated gains"),
+        ("gains = [1, 2]\n", "write [low, middle, high], factors of simulated gains"),
+        ("gains = [1, 2, 1.5]\n", "write [low, middle, high], factors of simulated gains"),
+        ("gains = [0, 1, 2]\n", "write [low, middle, high], factors of simulated gains"),
         ("unexplained = nan\n", "unexplained = nan; write the error of simulated times as a share"),
         ("[[[", "is not TOML"),
     ],
@@ -394,3 +399,32 @@ def test_traces_that_cannot_be_simulated(trace: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 2
         assert said in done.stderr
+
+
+FOLDERS = {"targets.count": 4.0, "targets.folders": 1.0, "targets.write_bytes_per_s": 1e8, "targets.request_s": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("rule", "slow", "probing_s", "used"),
+    [
+        ('writers = "everyone"', [], 0.0, [0]),
+        ('mapping = "log"', [], 0.0, [0]),
+        ('mapping = "grouped:2"', [], 0.0, [0]),
+        ('mapping = "subfiles:4"', [], 0.4, [0, 1, 2, 3]),
+        ('mapping = "subfiles:auto"', [1.0, 5.0], 0.8, [0, 2, 3]),
+        ('mapping = "subfiles:2"', [5.0, 1.0], 0.8, [1, 2]),
+        ('mapping = "log"\ntargets = "auto"', [1.0, 1.0, 5.0], 0.8, [0, 1, 3]),
+        ('mapping = "log"\ntargets = ["/a", "/b"]', [], 0.0, [0, 1]),
+        ('mapping = "subfiles:2"\ntargets = ["/a", "/b"]', [5.0], 0.0, [0, 1]),
+        ('mapping = "subfiles:4"\nprobe = { window_ms = 50, discard_ms = 10 }', [], 0.06, [0, 1, 2, 3]),
+        ('mapping = "subfiles:4"\nprobe = { size = "50 MB" }', [], 0.5, [0, 1, 2, 3]),
+    ],
+)
+def test_targets_that_are_folders_are_probed_for_plans_that_leave_the_files_own(
+    rule: str, slow: list[float], probing_s: float, used: list[int]
+) -> None:
+    calls = [[[(rank * 8 * MIB, 8 * MIB)] for rank in range(8)]]
+    plan = f'[[file]]\nmatch = "*"\n{rule}\n'
+    run = compiled().simulate_extents(FOLDERS, slow, plan, "plan", 0, calls, 0.0, True, 1)["write"]
+    assert run["open_s"] == pytest.approx(probing_s, abs=1e-5)
+    assert [number for number, target in enumerate(run["targets"]) if target["bytes"]] == used

@@ -103,6 +103,42 @@ def test_candidates_are_different_and_possible(ranks: int, a_node: int, targets:
         assert one.same_form == ("mapping" not in one.keys)
 
 
+def test_in_folders_spreading_the_file_helps_and_stripes_are_not_tried(tmp_path: Path) -> None:
+    machine = tmp_path / "folders.toml"
+    text = "[targets]\ncount = 4\nfolders = true\nwrite_bytes_per_s = 1e7\nread_bytes_per_s = 1e7\n"
+    machine.write_text(text + "[node]\nranks = 64\n[client]\npage_cache_bytes = 100000000000\n", encoding="utf-8")
+    result = tune.tune(dataclasses.replace(options(tmp_path / "plan.toml"), machine=str(machine)))
+    rows = {row["strategy"]: row for row in result["tried"]}
+    assert not [name for name in rows if "stripes" in name]
+    # 64 MiB at 10 MB/s on one target; a quarter of that on each of four, which take 0.4 s to be probed.
+    alone, spread = 64 * 1.048576 / 10, 64 * 1.048576 / 40 + 0.4
+    assert result["before"]["seconds"] == pytest.approx(alone, rel=0.05)
+    for name in ("subfiles:4", "log on the good targets"):
+        assert rows[name]["seconds"] == pytest.approx(spread, rel=0.1)
+        assert rows[name]["other_form"]
+    assert rows["log"]["seconds"] == pytest.approx(alone, rel=0.05)
+    assert tomllib.loads(result["plan"])["file"][0]["mapping"] in ("subfiles:4", "log")
+
+
+def test_gains_are_stated_as_they_came_out_before(tmp_path: Path) -> None:
+    machine = tmp_path / "machine.toml"
+    text = "unexplained = 5.0\n{}[targets]\ncount = 4\nseek_s = 0.01\n"
+    found = []
+    for gains in ("", "gains = [0.5, 0.9, 2.0]\n", "gains = [1e-3, 0.9, 2.0]\n"):
+        machine.write_text(text.format(gains), encoding="utf-8")
+        asked = dataclasses.replace(options(tmp_path / "plan.toml", force=True), machine=str(machine))
+        found.append(tune.tune(asked))
+    without, some, few = found
+    assert without["plan"] is None
+    assert few["plan"] is None
+    row = next(row for row in some["tried"] if row["strategy"] == some["files"][0]["strategy"])
+    simulated = some["before"]["seconds"] / row["seconds"]
+    assert row["predicted"]["ratio_low"] == pytest.approx(0.5 * simulated, rel=0.02)
+    assert row["predicted"]["ratio"] == pytest.approx(0.9 * simulated, rel=0.02)
+    assert row["predicted"]["ratio_high"] == pytest.approx(2.0 * simulated, rel=0.02)
+    assert any("four of five were 0.50 to 2.00 times" in reason for reason in some["reasons"])
+
+
 def test_a_form_of_its_own_has_to_be_faster_in_all_runs() -> None:
     def row(name: str, each: list[float], other: bool) -> dict[str, Any]:
         each_sorted = sorted(each)

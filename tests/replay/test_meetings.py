@@ -95,7 +95,7 @@ PATH = "/data/a"
 
 
 def _found(*, wait: str | None, overlap: bool = False, waiting: tuple[float, float] = (11.5, 19.9)) -> list[int]:
-    """Meetings in a trace of two ranks that write at 10 s and at 20 s. `overlap`: rank 1 begins its second write early."""
+    """Meetings in a trace of two ranks that write at 10 s and 20 s. `overlap`: rank 1 begins its second write early."""
     made = Builder()
     first, second = made.rank(0, 2), made.rank(1, 2)
     made.add(Call(first, "creat", 1, 1.1, PATH), Call(second, "creat", 1, 1.2, PATH))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import platform
+import statistics
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ioweir.predict.fitting import Fit, Found
 
 LEAST_CASES: Final = 4
+LEAST_GAINS: Final = 10
 WRITE, READ = "targets.write_bytes_per_s", "targets.read_bytes_per_s"
 _ONE_NODE: Final = {
     "node.ranks": 4096.0,
@@ -83,6 +85,8 @@ class Measured:
     """Narrower ranges of figures than machines in general have."""
     storage: node.Storage | None = None
     """Of kernels on one node whose processors are to be described, too."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Figures for the machine file that no case of these needs."""
 
 
 def calibrate(options: Options) -> dict[str, Any]:
@@ -154,6 +158,7 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
         "groups": len(groups),
         "how": found.how,
         "held_out": asdict(result.held_out),
+        "gains": _gains(result),
         "fitted": asdict(result.fitted),
         "figures": [asdict(one) for one in result.found],
         "targets": {"count": found.count, "slowdown": list(found.slowdown)},
@@ -168,8 +173,11 @@ def of_storage(path: Path, repeats: int) -> Measured:
     cases, slowdown = measured.measure(places, repeats)
     copying = measured.copying(places[0])
     how = f"files on {len(places)} {units.plural('target', len(places))}"
-    known = {"node.copy_bytes_per_s": (copying / 2, copying * 2)}
-    return Measured(cases, len(places), slowdown, (), how, known)
+    beforehand = {"node.copy_bytes_per_s": (copying / 2, copying * 2)}
+    known = {"client.page_cache_bytes": float(node.memory_bytes() // 2)}
+    if len(places) > 1:
+        known["targets.folders"] = 1.0
+    return Measured(cases, len(places), slowdown, (), how, beforehand, known=known)
 
 
 def of_kernels(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Measured:
@@ -198,6 +206,7 @@ def _measured(options: Options) -> Measured:
         first,
         cases=[case for part in parts for case in part.cases],
         remarks=tuple(remark for part in parts for remark in part.remarks),
+        known={name: value for part in parts for name, value in part.known.items()},
         how=", ".join(part.how for part in parts),
     )
 
@@ -259,6 +268,7 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
     day = time.strftime("%Y-%m-%d", time.gmtime())
     source = f"ioweir calibrate, {day}: {found.how}"
     known = [one for one in result.found if one.determined]
+    base = {**base, **found.known}
     opened = {one.name: _range(one) for one in result.found if not one.determined}
     for one in known:
         if one.name in (WRITE, READ) and result.held_out.cases:
@@ -268,6 +278,8 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
         opened[node.SLOWDOWN] = (min(1.0, result.held_out.ratio_low), 1.0, max(1.0, result.held_out.ratio_high))
     given = {**base, **{one.name: one.value for one in result.found}}
     lines = [f"name = {_text(name)}", f"about = {_text(_about(found, result))}"]
+    if gains := _gains(result):
+        lines.append(f"gains = [{', '.join(f'{value:.4g}' for value in gains)}]")
     if result.held_out.cases:
         lines.append(f"unexplained = {min(result.held_out.median, machine.MOST_UNEXPLAINED):.4g}")
     for table in dict.fromkeys(key.partition(".")[0] for key in given):
@@ -294,6 +306,15 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
         why = "fitted" if one.determined else "not determined by the data: open"
         lines.append(f'"{one.name}" = {_text(f"{source}: {why}, 90 % interval {one.low:.3g} to {one.high:.3g}")}')
     return "\n".join(lines) + "\n"
+
+
+def _gains(result: Fit) -> tuple[float, float, float] | None:
+    """Between which factors of a simulated gain four of five measured ones lie, with the middle one."""
+    errors = case_files.gain_errors(result.held)
+    if len(errors) < LEAST_GAINS:
+        return None
+    low, high = fitting.coverage(errors, machine.SHARE_OF_GAINS)
+    return low, statistics.median(errors), high
 
 
 def _spread(one: Found, result: Fit) -> tuple[float, float, float]:
@@ -337,6 +358,12 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"held-out error: median {held['median']:.1%}, 90th percentile {held['p90']:.1%}, of {held['cases']} "
             f"cases, each left out of the fit that it is held against"
+        )
+    if result["gains"]:
+        low, middle, high = result["gains"]
+        lines.append(
+            f"gains of plans, measured over simulated, held out: median {middle:.2f}, four of five {low:.2f} .. "
+            f"{high:.2f}"
         )
     lines.append(f"error of the fit itself: median {fitted['median']:.1%}, 90th percentile {fitted['p90']:.1%}")
     for one in result["figures"]:

@@ -81,8 +81,8 @@ def with_more(known: Iterable[Candidate], more: Iterable[Mapping[str, Any]]) -> 
             yield candidate
 
 
-def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidate]:
-    """What is tried, the likeliest first. `targets`: of the machine."""
+def candidates(ranks: int, ranks_a_node: int, targets: int, *, folders: bool = False) -> Iterator[Candidate]:
+    """What is tried, the likeliest first. `targets`: of the machine. `folders`: each is one, and stripes no file."""
     nodes = -(-ranks // ranks_a_node)
     writers = sorted({nodes, min(ranks, max(nodes, targets)), min(ranks, 2 * nodes)})
     yield Candidate("everyone", {"writers": "everyone"})
@@ -95,7 +95,7 @@ def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidat
         cyclic = {"writers": f"aggregators:{count}", "domains": "cyclic"}
         yield Candidate(f"aggregators:{count}, cyclic domains", cyclic)
         yield Candidate(f"aggregators:{count}, contention-free", {**cyclic, "order": "contention-free"})
-        for size in _STRIPES:
+        for size in () if folders else _STRIPES:
             stripe = {"size": size, "count": targets}
             alone = {"writers": "everyone", "stripe": stripe}
             yield Candidate(f"everyone, stripes of {size} over {targets}", alone, "everyone")
@@ -106,6 +106,8 @@ def candidates(ranks: int, ranks_a_node: int, targets: int) -> Iterator[Candidat
         yield Candidate(f"grouped:{groups}", {"mapping": f"grouped:{groups}", "writers": "everyone"})
     if ranks > 1:
         yield Candidate("log", {"mapping": "log"})
+    if ranks > 1 and targets > 1 and folders:
+        yield Candidate("log on the good targets", {"mapping": "log", "targets": "auto"})
 
 
 def behind(largest: int, ranks_of_node: int) -> Iterator[Candidate]:

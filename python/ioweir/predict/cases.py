@@ -112,6 +112,27 @@ class KernelCase:
         return float(phase["seconds"] - phase["open_s"])
 
 
+def gain_errors(held: Sequence[tuple[Any, float]]) -> list[float]:
+    """Of kernels that ran without a plan and under plans: the measured gain of each plan over the simulated one.
+
+    `held`: of each case measured over simulated. A gain is of writing and reading together, as tune states it.
+    """
+    kernels: dict[tuple[Any, ...], dict[str | None, dict[bool, tuple[float, float]]]] = {}
+    for case, ratio in held:
+        if isinstance(case, KernelCase):
+            ways = kernels.setdefault((case.kernel, case.settings, case.ranks, case.placed), {})
+            way = ways.setdefault(None if case.by_library else case.plan, {})
+            way[case.writes] = (case.seconds, case.seconds / ratio)
+    errors = []
+    for ways in kernels.values():
+        without = ways.pop(None, {})
+        for way in ways.values():
+            if len(way) == len(without) == 2:
+                before, after = ([sum(times) for times in zip(*one.values(), strict=True)] for one in (without, way))
+                errors.append((before[0] / after[0]) / (before[1] / after[1]))
+    return errors
+
+
 def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:
     """Runs of kernels: a JSON object a line, with kernel, settings, ranks, plan (text), write_s and read_s."""
     try:

@@ -93,6 +93,8 @@ class Fit:
     found: tuple[Found, ...]
     held_out: Error
     fitted: Error
+    held: tuple[tuple[Case, float], ...]
+    """Of each case measured over simulated, by a fit that had not seen it; empty where all are of one group."""
 
     @property
     def values(self) -> dict[str, float]:
@@ -108,7 +110,8 @@ def fit(
     logs: list[float] = [float(value) for value in solution.x]
     ratios = [_ratio(case, free, base, logs) for case in cases]
     found = _found(cases, free, base, solution)
-    return Fit(found, _error(_held_out(cases, free, base, logs)), _error(ratios))
+    held = _held_out(cases, free, base, logs)
+    return Fit(found, _error([ratio for _, ratio in held]), _error(ratios), tuple(held))
 
 
 def misfit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> tuple[float, dict[str, float]]:
@@ -223,7 +226,7 @@ class _Valley:
 
 def _held_out(
     cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float], start: list[float]
-) -> list[float]:
+) -> list[tuple[Case, float]]:
     """Of each case measured over simulated, by a fit that did not see its group. Empty with a single group."""
     ratios = []
     parts = folds([case.held_with for case in cases])
@@ -232,7 +235,7 @@ def _held_out(
     for held in parts:
         rest = [case for case in cases if case.held_with not in held]
         logs = [float(value) for value in _solve(rest, free, base, start).x]
-        ratios += [_ratio(case, free, base, logs) for case in cases if case.held_with in held]
+        ratios += [(case, _ratio(case, free, base, logs)) for case in cases if case.held_with in held]
     return ratios
 
 

@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = ("name", "about")
 _UNEXPLAINED: Final = "unexplained"
+_GAINS: Final = "gains"
+SHARE_OF_GAINS: Final = 0.8
+"""That lie within."""
 _TABLES: Final = ("sources", "open", "slow_targets")
 _MOST_BYTES: Final = 1 << 20
 MOST_UNEXPLAINED: Final = 1000.0
+_LEAST_GAIN: Final = 1e-6
 LEAST_SLOWDOWN: Final = 0.001
 MOST_SLOWDOWN: Final = 1000.0
 _MOST_DIGITS: Final = 6
@@ -76,6 +80,8 @@ class Machine:
     """How many times as long a target takes, by its number."""
     unexplained: float = 0.0
     """Median error of simulated times that the figures were not fitted to, as a share of the time."""
+    gains: tuple[float, float, float] | None = None
+    """Of plans' gains measured over simulated, that the figures were not fitted to: low, middle and high."""
 
     def slowdown(self) -> list[float]:
         """Of each target up to the last slow one."""
@@ -143,7 +149,7 @@ def parse(text: str, name: str) -> Machine:
     sources = {key: str(value) for key, value in _flat(_table(content, "sources", name))}
     slow = dict(_slow(_table(content, "slow_targets", name), name))
     title, about = str(content.get("name", name)), str(content.get("about", ""))
-    machine = Machine(title, about, figures, sources, opened, slow, _unexplained(content, name))
+    machine = Machine(title, about, figures, sources, opened, slow, _unexplained(content, name), _gains(content, name))
     _check(machine, name)
     return machine
 
@@ -178,7 +184,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _numbers(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, float]]:
-    others = {key: value for key, value in content.items() if key not in (*_TEXTS, *_TABLES, _UNEXPLAINED)}
+    others = {key: value for key, value in content.items() if key not in (*_TEXTS, *_TABLES, _UNEXPLAINED, _GAINS)}
     for key, value in _flat(others):
         yield key, _number(key, value, name)
 
@@ -265,6 +271,24 @@ def _unexplained(content: Mapping[str, Any], name: str) -> float:
             EXIT_USAGE,
         )
     return float(value)
+
+
+def _gains(content: Mapping[str, Any], name: str) -> tuple[float, float, float] | None:
+    if _GAINS not in content:
+        return None
+    values = content[_GAINS]
+    numbers = isinstance(values, list) and all(
+        isinstance(one, (int, float)) and not isinstance(one, bool) and _LEAST_GAIN <= one <= 1 / _LEAST_GAIN
+        for one in values
+    )
+    if not numbers or len(values) != 3 or values != sorted(values):
+        raise IoweirError(
+            f"machine file '{name}': {_GAINS} = {_said(values)}; write [low, middle, high], factors of simulated gains "
+            f"from {_LEAST_GAIN:g} to {1 / _LEAST_GAIN:g}, such as [0.8, 1.0, 1.3]",
+            EXIT_USAGE,
+        )
+    low, middle, high = map(float, values)
+    return low, middle, high
 
 
 def _check(machine: Machine, name: str) -> None:

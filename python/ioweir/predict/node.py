@@ -70,8 +70,12 @@ class Storage:
 
 def storage_at(folder: Path) -> Storage:
     """As this process may use it."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Storage(len(os.sched_getaffinity(0)), mount_at(folder).kind in MEMORY_KINDS, memory)
+    return Storage(len(os.sched_getaffinity(0)), mount_at(folder).kind in MEMORY_KINDS, memory_bytes())
+
+
+def memory_bytes() -> int:
+    """Of this node."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)

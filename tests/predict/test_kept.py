@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from forked import completed
 from ioweir.errors import IoweirError
-from ioweir.predict import kept, node, tune
+from ioweir.predict import kept, machine_of_trace, node, tune
 from tracing import run
 
 IOWEIR = [sys.executable, "-m", "ioweir"]
@@ -107,7 +107,7 @@ def test_tune_takes_it_for_a_trace_of_this_node_and_library(
     kept.keep(text_of("another library"), trace.parent, "mpich" if mpi == "openmpi" else "openmpi")
     kept.keep(text_of("another storage"), Path("/proc"), mpi)
     asked = tune.Options(tmp_path / "plan.toml", None, trace=trace)
-    assert tune._kept_machine(asked) is None
+    assert machine_of_trace._kept_machine(asked) is None
     path = kept.keep(text_of("this node"), trace.parent, mpi)
     assert path.parent == cache
     result = json.loads(completed(words, check=True).stdout)
@@ -119,7 +119,7 @@ def test_tune_takes_it_for_a_trace_of_this_node_and_library(
     assert named["machine"] != "this node"
     monkeypatch.setattr(platform, "node", lambda: "another")
     kept.keep(text_of("this node"), trace.parent, mpi)
-    assert tune._kept_machine(asked) is None
+    assert machine_of_trace._kept_machine(asked) is None
 
 
 def test_calibrating_without_a_file_to_write(cache: Path, tmp_path: Path) -> None:

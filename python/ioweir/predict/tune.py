@@ -4,13 +4,11 @@ Every candidate is simulated with the same seeds and the same places within what
 compared run by run with the program as it is. A plan that leaves a file in another form has to be faster than the best
 that does not, in all of these runs. The files of each kind have a rule of their own. Lives here: the choice, the plan's
 file. Not here: what is tried (candidates.py), which files are of one kind (kinds.py), one simulation (simulate.py),
-machines fitted to a trace (calibrate.py).
+on which machine (machine_of_trace.py).
 """
 
 from __future__ import annotations
 
-import os
-import platform
 import shlex
 import statistics
 import time
@@ -24,7 +22,7 @@ from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
-from ioweir.predict import estimated, kept, kinds, measured, netcdf_parts, simulate, thinking, workload
+from ioweir.predict import estimated, kinds, machine_of_trace, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
 from ioweir.predict.candidates import Candidate, behind, candidates, with_more
 from ioweir.predict.kinds import Kind
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import Program
     from ioweir.trace.reader import Requests, Trace
 
-_CALIBRATION_REPEATS: Final = 2
 _FOUR_OF_FIVE: Final = 1.2816 / 0.6745
 """Quantiles of the normal distribution: within 80 % and within 50 % of the middle."""
 _MUCH_SLOWER: Final = 0.5
@@ -213,8 +210,7 @@ def simulated(options: Options) -> Simulated:
     """Simulates all candidates for the files of each kind, or as many as the budget allows."""
     check(options)
     began = time.monotonic()
-    machine, remarks = _machine(options)
-    machine = _home_first(machine, options)
+    machine, remarks = machine_of_trace.machine_of(options)
     programs, left_out, known = _programs(options, machine)
     parts: list[Part] = []
     for asked in programs:
@@ -419,81 +415,6 @@ def check(options: Options) -> None:
         raise IoweirError(f"{options.output}: its directory is not there; make it first", EXIT_USAGE)
     if options.output.exists() and not options.force:
         raise IoweirError(f"{options.output} is there; name another --output, or --force", EXIT_USAGE)
-
-
-def _machine(options: Options) -> tuple[Machine, list[str]]:
-    """The one that was named, else one fitted to what the trace met."""
-    if options.machine is not None:
-        return machines.read(options.machine), []
-    assert options.trace is not None
-    if (known := _kept_machine(options)) is not None:
-        return known
-    from ioweir.predict import calibrate  # noqa: PLC0415 (loads an optimiser)
-
-    try:
-        fitted = calibrate.fit_machine(calibrate.of_trace(options.trace), f"fitted to {options.trace}")
-    except IoweirError as error:
-        storage = options.storage or _storage_at_hand(options)
-        if storage is not None:
-            measured = calibrate.fit_machine(calibrate.of_storage(storage, _CALIBRATION_REPEATS), "measured")
-            return machines.parse(measured["machine"], "the machine measured on the spot"), [
-                f"the machine is measured at {storage}, held-out error {measured['held_out']['median']:.0%} "
-                f"(median); to the trace none can be fitted: {error}"
-            ]
-        raise IoweirError(
-            f"no machine can be fitted to {options.trace}: {error}. Or name one: --machine "
-            f"{'|'.join(machines.names())}, or what `ioweir calibrate --targets PATH` makes",
-            error.exit_code,
-        ) from error
-    held = fitted["held_out"]
-    said = f", held-out error {held['median']:.0%} (median)" if held["cases"] else ""
-    return machines.parse(fitted["machine"], "the machine fitted to the trace"), [
-        f"the machine is fitted to the trace's own calls{said}: it knows one node and one target"
-    ]
-
-
-def _home_first(machine: Machine, options: Options) -> Machine:
-    """Of targets that are folders, the first is simulated as the one on which the program's files lie."""
-    if not machine.figures.get("targets.folders") or options.trace is None:
-        return machine
-    folder = options.storage or _storage_at_hand(options)
-    try:
-        places = [] if folder is None else measured.directories(folder)
-    except IoweirError:
-        return machine
-    inside = (
-        number for number, place in enumerate(places) if folder and folder.resolve().is_relative_to(place.resolve())
-    )
-    home = next(inside, 0)
-    slow = {{0: home, home: 0}.get(number, number): factor for number, factor in machine.slow_targets.items()}
-    return replace(machine, slow_targets=slow)
-
-
-def _kept_machine(options: Options) -> tuple[Machine, list[str]] | None:
-    """What `ioweir calibrate --kernels` keeps of this node, if the trace is of it and its files lie on no targets."""
-    assert options.trace is not None
-    trace = workload.loaded_whole(options.trace)
-    libraries = {process.mpi_library for process in trace.processes if process.mpi_library}
-    folder = options.storage or _storage_at_hand(options)
-    elsewhere = set(trace.hosts) != {platform.node()} or not {"imported", "simulated"}.isdisjoint(trace.run)
-    if elsewhere or len(libraries) != 1 or folder is None:
-        return None
-    found = kept.find(folder, "openmpi" if "Open MPI" in libraries.pop() else "mpich")
-    if found is None or measured.directories(folder) != [folder]:
-        return None
-    age = f"{found.days} {units.plural('day', found.days)} ago" if found.days else "today"
-    return found.machine, [
-        f"the machine is {found.path}, which `ioweir calibrate --kernels` made {age} of this node and its {found.kind}"
-    ]
-
-
-def _storage_at_hand(options: Options) -> Path | None:
-    """Where the recorded file with most time was, if that is on this machine and files may be made there."""
-    assert options.trace is not None
-    loaded = workload.loaded_whole(options.trace)
-    found, _ = kinds.of_trace(loaded, loaded.requests(), options.trace, options.file)
-    folder = Path(found[0].path).parent
-    return folder if folder.is_dir() and os.access(folder, os.W_OK) else None
 
 
 def _draws(options: Options) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import pytest
 from forked import completed
 from ioweir.errors import EXIT_FAILED, IoweirError
 from ioweir.predict import calibrate, fitting, machine, simulate
-from ioweir.predict.cases import ExtentCase, KernelCase, Placed, gain_errors
+from ioweir.predict.cases import ExtentCase, KernelCase, Placed, RatioErrors, ratio_errors
 from tracing import run
 
 if TYPE_CHECKING:
@@ -242,6 +242,9 @@ def test_errors_of_gains_are_of_writing_and_reading_together() -> None:
                 case = replace(base, kernel=kernel, plan=plan, by_library=not plan, writes=writes, seconds=seconds)
                 held.append((case, common * own))
     # The second plan takes twice as long, measured, as was simulated: it gains half.
-    assert sorted(gain_errors(held)) == pytest.approx([0.5, 0.5, 1.0, 1.0])
-    assert gain_errors([one for one in held if one[0].writes]) == []
-    assert gain_errors([one for one in held if not one[0].by_library]) == []
+    found = ratio_errors(held)
+    assert sorted(found.gains) == pytest.approx([0.5, 0.5, 1.0, 1.0])
+    assert found.plans == pytest.approx([2.0, 2.0])
+    assert ratio_errors([one for one in held if one[0].writes]) == RatioErrors([], [])
+    without = ratio_errors([one for one in held if not one[0].by_library])
+    assert (without.gains, without.plans) == ([], found.plans)

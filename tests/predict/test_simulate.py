@@ -208,6 +208,8 @@ def test_each_figure_of_a_machine_has_a_source(name: str) -> None:
         ("gains = [1, 2]\n", "write [low, middle, high], factors of simulated gains"),
         ("gains = [1, 2, 1.5]\n", "write [low, middle, high], factors of simulated gains"),
         ("gains = [0, 1, 2]\n", "write [low, middle, high], factors of simulated gains"),
+        ("plans = 0.9\n", "plans = 0.9; write by which factor"),
+        ("plans = true\n", "plans = True; write by which factor"),
         ("unexplained = nan\n", "unexplained = nan; write the error of simulated times as a share"),
         ("[[[", "is not TOML"),
     ],

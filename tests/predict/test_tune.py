@@ -153,6 +153,10 @@ def test_a_form_of_its_own_has_to_be_faster_in_all_runs() -> None:
     assert tune._choice([plain, other]) is other
     slower = {**plain, "predicted": {"ratio_low": 0.9, "ratio": 1.2, "ratio_high": 2.0}}
     assert tune._choice([slower]) is None
+    # The ratio of two plans' times may be off by more than what the other form seems to save.
+    assert tune._choice([plain, other], 1.05) is other
+    assert tune._choice([plain, other], 10.0) is plain
+    assert tune._choice([other], 10.0) is other
     assert tune._choice([slower, other]) is other
 
 

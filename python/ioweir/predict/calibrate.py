@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LEAST_CASES: Final = 4
 LEAST_GAINS: Final = 10
+"""Of plans, to say something of gains."""
 WRITE, READ = "targets.write_bytes_per_s", "targets.read_bytes_per_s"
 _ONE_NODE: Final = {
     "node.ranks": 4096.0,
@@ -158,7 +159,7 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
         "groups": len(groups),
         "how": found.how,
         "held_out": asdict(result.held_out),
-        "gains": _gains(result),
+        **_ratios(result),
         "fitted": asdict(result.fitted),
         "figures": [asdict(one) for one in result.found],
         "targets": {"count": found.count, "slowdown": list(found.slowdown)},
@@ -278,8 +279,11 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
         opened[node.SLOWDOWN] = (min(1.0, result.held_out.ratio_low), 1.0, max(1.0, result.held_out.ratio_high))
     given = {**base, **{one.name: one.value for one in result.found}}
     lines = [f"name = {_text(name)}", f"about = {_text(_about(found, result))}"]
-    if gains := _gains(result):
-        lines.append(f"gains = [{', '.join(f'{value:.4g}' for value in gains)}]")
+    ratios = _ratios(result)
+    if ratios["gains"]:
+        lines.append(f"gains = [{', '.join(f'{value:.4g}' for value in ratios['gains'])}]")
+    if ratios["plans"]:
+        lines.append(f"plans = {ratios['plans']:.4g}")
     if result.held_out.cases:
         lines.append(f"unexplained = {min(result.held_out.median, machine.MOST_UNEXPLAINED):.4g}")
     for table in dict.fromkeys(key.partition(".")[0] for key in given):
@@ -308,13 +312,19 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
     return "\n".join(lines) + "\n"
 
 
-def _gains(result: Fit) -> tuple[float, float, float] | None:
-    """Between which factors of a simulated gain four of five measured ones lie, with the middle one."""
-    errors = case_files.gain_errors(result.held)
-    if len(errors) < LEAST_GAINS:
-        return None
-    low, high = fitting.coverage(errors, machine.SHARE_OF_GAINS)
-    return low, statistics.median(errors), high
+def _ratios(result: Fit) -> dict[str, Any]:
+    """`gains`: between which factors of a simulated gain four of five measured ones lie, with the middle one.
+
+    `plans`: by which factor the ratio of two plans' times is off, at most, in four of five pairs. None: too few.
+    """
+    errors = case_files.ratio_errors(result.held)
+    found: dict[str, Any] = {"gains": None, "plans": None}
+    if len(errors.gains) >= LEAST_GAINS:
+        low, high = fitting.coverage(errors.gains, machine.SHARE_OF_RATIOS)
+        found["gains"] = (low, statistics.median(errors.gains), high)
+    if len(errors.plans) >= LEAST_GAINS:
+        found["plans"] = statistics.quantiles(errors.plans, n=100)[round(100 * machine.SHARE_OF_RATIOS) - 1]
+    return found
 
 
 def _spread(one: Found, result: Fit) -> tuple[float, float, float]:
@@ -363,7 +373,7 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         low, middle, high = result["gains"]
         lines.append(
             f"gains of plans, measured over simulated, held out: median {middle:.2f}, four of five {low:.2f} .. "
-            f"{high:.2f}"
+            f"{high:.2f}; two plans against each other: off by a factor of {result['plans']:.2f} at most, four of five"
         )
     lines.append(f"error of the fit itself: median {fitted['median']:.1%}, 90th percentile {fitted['p90']:.1%}")
     for one in result["figures"]:

@@ -6,6 +6,7 @@ traces (traced.py), the fit (fitting.py).
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import dataclass, field, replace
@@ -112,25 +113,35 @@ class KernelCase:
         return float(phase["seconds"] - phase["open_s"])
 
 
-def gain_errors(held: Sequence[tuple[Any, float]]) -> list[float]:
-    """Of kernels that ran without a plan and under plans: the measured gain of each plan over the simulated one.
+@dataclass(frozen=True)
+class RatioErrors:
+    """Of ratios of times that one machine took, measured over simulated. Times are of writing and reading together."""
 
-    `held`: of each case measured over simulated. A gain is of writing and reading together, as tune states it.
-    """
+    gains: list[float]
+    """Of plans: the time without a plan over that under it."""
+    plans: list[float]
+    """Of two plans of one kernel each; the greater of the ratio and its inverse."""
+
+
+def ratio_errors(held: Sequence[tuple[Any, float]]) -> RatioErrors:
+    """Of kernels that ran without a plan and under plans. `held`: of each case measured over simulated."""
     kernels: dict[tuple[Any, ...], dict[str | None, dict[bool, tuple[float, float]]]] = {}
     for case, ratio in held:
         if isinstance(case, KernelCase):
             ways = kernels.setdefault((case.kernel, case.settings, case.ranks, case.placed), {})
             way = ways.setdefault(None if case.by_library else case.plan, {})
             way[case.writes] = (case.seconds, case.seconds / ratio)
-    errors = []
+    found = RatioErrors([], [])
     for ways in kernels.values():
-        without = ways.pop(None, {})
-        for way in ways.values():
-            if len(way) == len(without) == 2:
-                before, after = ([sum(times) for times in zip(*one.values(), strict=True)] for one in (without, way))
-                errors.append((before[0] / after[0]) / (before[1] / after[1]))
-    return errors
+        errors = {
+            plan: math.fsum(measured for measured, _ in way.values()) / math.fsum(took for _, took in way.values())
+            for plan, way in ways.items() if len(way) == 2
+        }  # fmt: skip
+        without = errors.pop(None, None)
+        if without is not None:
+            found.gains.extend(without / error for error in errors.values())
+        found.plans.extend(max(one / other, other / one) for one, other in itertools.combinations(errors.values(), 2))
+    return found
 
 
 def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:

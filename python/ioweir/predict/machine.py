@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _TEXTS: Final = ("name", "about")
 _UNEXPLAINED: Final = "unexplained"
 _GAINS: Final = "gains"
-SHARE_OF_GAINS: Final = 0.8
+_PLANS: Final = "plans"
+SHARE_OF_RATIOS: Final = 0.8
 """That lie within."""
 _TABLES: Final = ("sources", "open", "slow_targets")
 _MOST_BYTES: Final = 1 << 20
@@ -82,6 +83,8 @@ class Machine:
     """Median error of simulated times that the figures were not fitted to, as a share of the time."""
     gains: tuple[float, float, float] | None = None
     """Of plans' gains measured over simulated, that the figures were not fitted to: low, middle and high."""
+    plans: float = 1.0
+    """By which factor the ratio of two plans' simulated times may be off."""
 
     def slowdown(self) -> list[float]:
         """Of each target up to the last slow one."""
@@ -149,7 +152,17 @@ def parse(text: str, name: str) -> Machine:
     sources = {key: str(value) for key, value in _flat(_table(content, "sources", name))}
     slow = dict(_slow(_table(content, "slow_targets", name), name))
     title, about = str(content.get("name", name)), str(content.get("about", ""))
-    machine = Machine(title, about, figures, sources, opened, slow, _unexplained(content, name), _gains(content, name))
+    machine = Machine(
+        title,
+        about,
+        figures,
+        sources,
+        opened,
+        slow,
+        _unexplained(content, name),
+        _gains(content, name),
+        _plans(content, name),
+    )
     _check(machine, name)
     return machine
 
@@ -184,7 +197,9 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _numbers(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, float]]:
-    others = {key: value for key, value in content.items() if key not in (*_TEXTS, *_TABLES, _UNEXPLAINED, _GAINS)}
+    others = {
+        key: value for key, value in content.items() if key not in (*_TEXTS, *_TABLES, _UNEXPLAINED, _GAINS, _PLANS)
+    }
     for key, value in _flat(others):
         yield key, _number(key, value, name)
 
@@ -289,6 +304,17 @@ def _gains(content: Mapping[str, Any], name: str) -> tuple[float, float, float] 
         )
     low, middle, high = map(float, values)
     return low, middle, high
+
+
+def _plans(content: Mapping[str, Any], name: str) -> float:
+    value = content.get(_PLANS, 1.0)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 1 / _LEAST_GAIN:
+        raise IoweirError(
+            f"machine file '{name}': {_PLANS} = {_said(value)}; write by which factor the ratio of two plans' "
+            f"simulated times may be off, from 1 to {1 / _LEAST_GAIN:g}, such as 1.2",
+            EXIT_USAGE,
+        )
+    return float(value)
 
 
 def _check(machine: Machine, name: str) -> None:

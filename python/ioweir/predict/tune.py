@@ -350,7 +350,7 @@ def tune(options: Options) -> dict[str, Any]:
     """Chooses by simulation, and by estimates of what it does not know; writes the plan where one helps."""
     began = time.monotonic()
     found = simulated(options)
-    picks = [_choice(part.good) for part in found.parts]
+    picks = [_choice(part.good, found.machine.plans) for part in found.parts]
     reasons = [
         found.said(part, reason)
         for part, chosen in zip(found.parts, picks, strict=True)
@@ -444,8 +444,11 @@ def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate)
     }
 
 
-def _choice(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The fastest that helps in all runs; one that leaves the file's form, where that is no slower in any run."""
+def _choice(rows: Sequence[dict[str, Any]], doubt: float = 1.0) -> dict[str, Any] | None:
+    """The fastest that helps in all runs; one that leaves the file's form, where that is faster in all runs.
+
+    `doubt`: in the middle run it has to be faster by this factor, too, for the ratio of two plans may be off so far.
+    """
     helping = [
         row for row in rows if row["predicted"]["ratio_low"] > 1 and row["predicted"]["ratio"] >= 1 + RUNS_DIFFER
     ]
@@ -457,7 +460,7 @@ def _choice(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         return best
     plainest = min(plain, key=lambda row: row["seconds"])
     always = all(new < old for new, old in zip(best["each"], plainest["each"], strict=True))
-    return best if always else plainest
+    return best if always and plainest["seconds"] > doubt * best["seconds"] else plainest
 
 
 def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
@@ -480,7 +483,7 @@ def _reasons(part: Part, chosen: dict[str, Any] | None) -> list[str]:
             reasons.append("the file has another form afterwards: programs read it under ioweir, or after ioweir merge")
         elif good[0] is not chosen:
             form = ", and leaves the file in another form" if good[0]["other_form"] else ""
-            reasons.append(f"{good[0]['strategy']} is faster in the mean, but not in all runs{form}")
+            reasons.append(f"{good[0]['strategy']} is faster in the mean, but not surely{form}")
     reasons += [f"not possible: {row['strategy']}: {row['error']}" for row in part.rows if "error" in row]
     if part.pruned:
         reasons.append(f"not tried, for without these stripes it is much slower: {'; '.join(part.pruned)}")

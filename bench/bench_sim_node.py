@@ -128,6 +128,11 @@ def measure(rows: list[Row], storage: Storage, repeats: int, until: float) -> No
         keep(rows, f"results-{storage.name}.json")
 
 
+def repeats_of(options: argparse.Namespace) -> int:
+    """Runs of each way."""
+    return options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
+
+
 def keep(rows: Sequence[Row], name: str) -> str:
     """As JSON."""
     text = json.dumps([vars(row) for row in rows], indent=1)
@@ -139,7 +144,7 @@ def of_storage(
     storage: Storage, mpis: Sequence[str], options: argparse.Namespace, until: float
 ) -> tuple[list[Row], dict[str, Any], str]:
     """Calibrated, foretold and measured: cases, calibrations, and when the predictions were written."""
-    repeats = QUICK_REPEATS if options.quick else REPEATS
+    repeats = repeats_of(options)
     rows: list[Row] = []
     fitted = {}
     for mpi in mpis:
@@ -159,6 +164,7 @@ def main() -> int:
     """All storages, and a page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few kernels and repetitions: to see that it works")
+    parser.add_argument("--repeats", type=int, help=f"runs of each way ({REPEATS}; {QUICK_REPEATS} with --quick)")
     parser.add_argument("--minutes", type=float, default=40.0, help="stop measuring after so long (40)")
     parser.add_argument("--storage", action="append", choices=STORAGES, help="only this; may be repeated")
     parser.add_argument("--mpi", action="append", choices=launch.KINDS, help="only this library; may be repeated")
@@ -186,7 +192,7 @@ def main() -> int:
         return 1
     facts = sim_node_page.Facts(
         "; ".join(written), fitted, load, os.getloadavg()[0], time.monotonic() - began,
-        QUICK_REPEATS if options.quick else REPEATS, RANKS, len(os.sched_getaffinity(0)),
+        repeats_of(options), RANKS, len(os.sched_getaffinity(0)),
     )  # fmt: skip
     page = sim_node_page.text(rows, facts)
     print(page)

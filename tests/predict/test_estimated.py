@@ -65,7 +65,7 @@ def decide(
 def test_keys_join_the_rule_that_was_simulated_and_its_prediction_stays() -> None:
     parts = [part("dump.1", 5.0, everyone=2.0), part("chk.1.h5", 6.0, everyone=3.0)]
     picks, decisions = decide(known(finding("close-cost", plan(METADATA))), parts, [parts[0].rows[0], parts[1].rows[0]])
-    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0)
+    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0, gains=None, plans=1.0)
     found = tune.Simulated(machine, parts, [], "two")
     rules = toml_text.loads(found.text(picks))["file"]
     assert rules == [
@@ -94,7 +94,7 @@ def test_without_writers_that_help_a_table_leaves_the_bytes_to_the_mpi_library(a
     assert decision.taken
     assert "chk.*.h5 stays with the MPI library's own writers; a replay makes" in decision.reason
     assert picks[0] is not None
-    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0)
+    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0, gains=None, plans=1.0)
     found = tune.Simulated(machine, parts, [], "one")
     assert found.predicted(picks) == {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0}
     (rule,) = toml_text.loads(found.text(picks))["file"]
@@ -205,7 +205,7 @@ def test_hints_of_all_findings_are_one_way_to_measure() -> None:
     first = finding("aggregator-count", Remedy("hint", "x", hints={"cb_nodes": "8"}))
     second = finding("lock-wait", Remedy("hint", "x", hints={"cb_nodes": "4", "romio_ds_write": "disable"}))
     parts = [part("chk.1.h5", 6.0, everyone=3.0)]
-    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0)
+    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0, gains=None, plans=1.0)
     ways = measure.contenders(tune.Simulated(machine, parts, [], "one", known(first, second)), 2)
     assert [(way.name, way.hints) for way in ways[2:]] == [
         ("no plan, hints cb_nodes=8, romio_ds_write=disable", ("cb_nodes=8", "romio_ds_write=disable"))

@@ -255,7 +255,7 @@ def test_a_division_is_simulated_and_never_replayed() -> None:
     asked: Any = Recorded("data.nc", "/data/data.nc", 2, False, [], [], 0.0)
     rows = [row("netcdf", {"writers": "auto", "netcdf": {"subfiles": 3}}, 1.0), row("auto", {"writers": "auto"}, 2.0)]
     part = tune.Part(Kind("*.nc", "data.nc", 1, 1.0, 1.0), asked, [4.0], rows)
-    machine: Any = type("M", (), {"name": "none", "open": {}, "unexplained": 0.0})
+    machine: Any = type("M", (), {"name": "none", "open": {}, "unexplained": 0.0, "gains": None, "plans": 1.0})
     found = tune.Simulated(machine, [part], [], "one")
     assert [way.name for way in measure.contenders(found, 2)] == [turns.AS_IT_IS, "auto"]
     (reason,) = measure._not_replayed(found)

@@ -124,7 +124,7 @@ def test_gains_are_stated_as_they_came_out_before(tmp_path: Path) -> None:
     machine = tmp_path / "machine.toml"
     text = "unexplained = 5.0\n{}[targets]\ncount = 4\nseek_s = 0.01\n"
     found = []
-    for gains in ("", "gains = [0.5, 0.9, 2.0]\n", "gains = [1e-3, 0.9, 2.0]\n"):
+    for gains in ("", "gains = [0.9, 0.95, 2.0]\n", "gains = [1e-3, 0.9, 2.0]\n"):
         machine.write_text(text.format(gains), encoding="utf-8")
         asked = dataclasses.replace(options(tmp_path / "plan.toml", force=True), machine=str(machine))
         found.append(tune.tune(asked))
@@ -133,10 +133,10 @@ def test_gains_are_stated_as_they_came_out_before(tmp_path: Path) -> None:
     assert few["plan"] is None
     row = next(row for row in some["tried"] if row["strategy"] == some["files"][0]["strategy"])
     simulated = some["before"]["seconds"] / row["seconds"]
-    assert row["predicted"]["ratio_low"] == pytest.approx(0.5 * simulated, rel=0.02)
-    assert row["predicted"]["ratio"] == pytest.approx(0.9 * simulated, rel=0.02)
+    assert row["predicted"]["ratio_low"] == pytest.approx(0.9 * simulated, rel=0.02)
+    assert row["predicted"]["ratio"] == pytest.approx(0.95 * simulated, rel=0.02)
     assert row["predicted"]["ratio_high"] == pytest.approx(2.0 * simulated, rel=0.02)
-    assert any("four of five were 0.50 to 2.00 times" in reason for reason in some["reasons"])
+    assert any("four of five were 0.90 to 2.00 times" in reason for reason in some["reasons"])
 
 
 def test_a_form_of_its_own_has_to_be_faster_in_all_runs() -> None:
@@ -303,7 +303,7 @@ def test_what_a_machine_leaves_unexplained_widens_the_gain() -> None:
 def test_files_of_two_kinds_have_a_rule_each_and_one_prediction() -> None:
     dump = _part("dump.1", [4.0, 4.0, 4.0], everyone=[1.0, 1.0, 1.0], auto=[2.0, 2.0, 2.0])
     chk = _part("chk.1.h5", [2.0, 2.0, 2.0], everyone=[3.0, 3.0, 3.0], auto=[1.0, 2.0, 1.0])
-    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0)
+    machine: Any = SimpleNamespace(name="none", open={}, unexplained=0.0, gains=None, plans=1.0)
     found = tune.Simulated(machine, [dump, chk], [], "two")
     picks = [tune._choice(part.good) for part in found.parts]
     assert picks[0] is not None

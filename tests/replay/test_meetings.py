@@ -54,9 +54,9 @@ def test_ranks_wait_where_they_waited(mpi: str, tmp_path: Path) -> None:
         (tmp_path / f"out-{name}").mkdir()
         trace = tmp_path / f"trace-{name}"
         runs.recorded(mpi, RANKS, [program, tmp_path / name, meet], trace)
-        replay = ("replay", trace, "--directory", tmp_path / f"out-{name}", "--think", "drop")
-        runs.ioweir(*replay, "-o", again / name)
-        runs.ioweir(*replay, "--script", tmp_path / f"script-{name}")
+        out = tmp_path / f"out-{name}"
+        runs.ioweir("replay", trace, "--directory", out, "--think", "drop", "-o", again / name)
+        runs.ioweir("replay", trace, "--script", tmp_path / f"script-{name}")
     assert _early(again / "with") == 0
     counts = {_barriers(path) for path in (tmp_path / "script-with").iterdir()}
     assert len(counts) == 1

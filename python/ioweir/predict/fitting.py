@@ -114,9 +114,11 @@ def fit(
     return Fit(found, _error([ratio for _, ratio in held]), _error(ratios), tuple(held))
 
 
-def misfit(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-    """What is left of it with the values that explain the cases best, and these."""
-    solution = _solve(cases, free, base, [math.log(one.start) for one in free])
+def misfit(
+    cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float], near: Mapping[str, float] | None = None
+) -> tuple[float, dict[str, float]]:
+    """What is left of it with the values that explain the cases best, and these. `near`: as for fit()."""
+    solution = _solve(cases, free, base, [math.log((near or {}).get(one.name, one.start)) for one in free])
     return float(solution.cost), {one.name: math.exp(value) for one, value in zip(free, solution.x, strict=True)}
 
 

@@ -53,8 +53,8 @@ _DEVICE: Final = (
     Free("targets.write_bytes_per_s", 1e6, 2e10, 1e9),
     Free("targets.request_s", 1e-6, 1.0, 3e-3),
 )
-_BETTER: Final = 0.8
-"""So much of the misfit of a usual way may be left by another one that is taken: runs differ by themselves."""
+_TRIED_TOGETHER: Final = 4
+"""Of the library's ways, those that explain its runs best, which are fitted together with all others."""
 _BUFFERS: Final = (16 << 20, 4 << 20)
 """Of MPI libraries, the usual one first."""
 
@@ -135,22 +135,27 @@ class First:
 
 
 def first(cases: Sequence[KernelCase], known: Mapping[str, float], storage: Storage) -> First:
-    """Processors by the runs with plans; then the way of the library that explains its own runs best."""
+    """Processors by the runs with plans; then the way of the library with which all runs are explained best."""
     of_library = [case for case in cases if case.by_library]
     others = [case for case in cases if not case.by_library]
     near: dict[str, float] = {}
     if others:
         near = fitting.misfit(others, free(others, storage), known)[1]
-    best: tuple[float, dict[str, float], dict[str, float]] = (math.inf, {}, {})
     if not of_library:
         return First({}, near)
     ranks = max(case.ranks for case in of_library)
+    tried = []
     for count, buffer, apart in itertools.product(sorted({1, ranks}), _BUFFERS, (0.0, 1.0)):
         way = {
             "library.writers_of_node": float(count), "library.buffer_bytes": float(buffer),
             "library.collects_apart": apart,
         }  # fmt: skip
-        left, values = fitting.misfit(of_library, list(_LIBRARY), {**known, **near, **way})
-        if left < best[0] * _BETTER:
-            best = (left, way, values)
-    return First(best[1], {**near, **best[2]})
+        tried.append((*fitting.misfit(of_library, list(_LIBRARY), {**known, **near, **way}), way))
+    tried.sort(key=lambda one: one[0])
+    # The figures of the processors were found without these runs, and move with them.
+    together = [
+        (*fitting.misfit(cases, free(cases, storage), {**known, **way}, {**near, **values}), way)
+        for _, values, way in tried[:_TRIED_TOGETHER]
+    ]
+    _, values, way = min(together, key=lambda one: one[0])
+    return First(way, values)

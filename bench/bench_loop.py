@@ -42,9 +42,13 @@ SLOW = 0.4
 """Of a slow target's rate."""
 BUFFERS = (None, "16 MiB")
 ROUNDS, MOST_ROUNDS = 5, 25
+ROUNDS_ON_TARGETS = 3
+"""Devices of a set rate: rounds of a case lie within some per cent, and last long."""
 MORE_ROUNDS_S = 15.0
 """Short cases get more rounds, up to so long: the best of many strategies is the luckiest where each has few."""
-CALIBRATION_REPEATS = 2
+CALIBRATION_REPEATS = 5
+PROBED_REPEATS = 2
+"""Of files on targets."""
 COMMAND_S = 300
 
 
@@ -91,7 +95,7 @@ def storage(name: str, out: Path) -> Iterator[Storage]:
                 lab.slow(made.name, made.root, TARGETS - 1, f"{int(RATE * SLOW)} B")
             machine = out / "loop-machine.toml"
             calibrate.calibrate(
-                calibrate.Options(machine, made.root, None, None, name, CALIBRATION_REPEATS, force=True)
+                calibrate.Options(machine, made.root, None, None, name, PROBED_REPEATS, force=True)
             )
             yield Storage(made.target(0), out, TARGETS, dict.fromkeys(launch.KINDS, machine))
         finally:
@@ -284,7 +288,9 @@ def main() -> int:
                     for case in cases:
                         if late():
                             break
-                        rows.append(row := one_case(case, where, log, document["rounds"]))
+                        on_targets = case.storage in loop_cases.ON_TARGETS
+                        rounds = min(document["rounds"], ROUNDS_ON_TARGETS if on_targets else MOST_ROUNDS)
+                        rows.append(row := one_case(case, where, log, rounds))
                         said = row.failed or row.plans
                         print(f"-- {time.monotonic() - begun:.0f} s: {case.title}: {said}", flush=True)
                         document["spent_s"] = time.monotonic() - begun

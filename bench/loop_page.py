@@ -33,7 +33,7 @@ simulation alone (`tune`), and with replays (`tune --measure`). What was predict
 predictions.jsonl`, with the time, before the case is measured. Then every strategy that `tune` tries, the program as
 it is, and the two plans move the same bytes in one process. They take turns, each with a file of its own. A time is
 opening, writing to `fsync`, reading back and closing: the median of the rounds. There are
-five rounds, and up to 25 as long as they take less than 15 s.
+five rounds, and up to 25 as long as they take less than 15 s; on targets, whose rate is set, there are three.
 
 *Regret* is how much longer the plan takes than the best of all strategies. Half of the cases have parameters that are
 drawn from a seed. The seed is the commit that is measured, so that nobody has seen them before. Of buffers one size

@@ -29,7 +29,7 @@ _TEXTS: Final = ("name", "about")
 _UNEXPLAINED: Final = "unexplained"
 _GAINS: Final = "gains"
 _PLANS: Final = "plans"
-SHARE_OF_RATIOS: Final = 0.8
+SHARE_OF_GAINS: Final = 0.8
 """That lie within."""
 _TABLES: Final = ("sources", "open", "slow_targets")
 _MOST_BYTES: Final = 1 << 20
@@ -84,7 +84,7 @@ class Machine:
     gains: tuple[float, float, float] | None = None
     """Of plans' gains measured over simulated, that the figures were not fitted to: low, middle and high."""
     plans: float = 1.0
-    """By which factor the ratio of two plans' simulated times may be off."""
+    """By which factor the ratio of two plans' simulated times is off, in the middle one of pairs."""
 
     def slowdown(self) -> list[float]:
         """Of each target up to the last slow one."""

@@ -11,7 +11,6 @@ Lives here: figures and the choice. Not here: the runs (loop/kernel_runs.py), th
 from __future__ import annotations
 
 import itertools
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -142,13 +142,15 @@ void choose_targets(const sim::Machine& machine, const policy::FileRule& rule, s
     const planner::Mapping& mapping = rule.strategy.mapping;
     const bool logs = mapping.kind == planner::MappingKind::log;
     if (!figures.folders || (mapping.kind != planner::MappingKind::subfiles && !logs)) return;
-    if (!rule.targets.empty()) {
-        const int named = static_cast<int>(std::min<std::size_t>(rule.targets.size(), static_cast<std::size_t>(figures.count)));
-        for (int target = 0; target < named; ++target) workload.chosen_targets.push_back(target);
+    const bool chosen_by_probing = logs ? rule.chooses_targets : mapping.count == 0;
+    std::size_t places = static_cast<std::size_t>(figures.count);
+    if (!rule.targets.empty()) places = std::min(places, rule.targets.size());
+    if (!chosen_by_probing && !rule.targets.empty()) {
+        for (std::size_t i = 0; i < places; ++i) workload.chosen_targets.push_back(static_cast<std::int32_t>(i));
         return;
     }
-    if (logs && !rule.chooses_targets) return;
-    std::vector<double> rates(static_cast<std::size_t>(figures.count), figures.write_bytes_per_s);
+    if (logs && !chosen_by_probing) return;
+    std::vector<double> rates(places, figures.write_bytes_per_s);
     for (std::size_t i = 0; i < std::min(rates.size(), figures.slowdown.size()); ++i) rates[i] /= figures.slowdown[i];
     const probe::Selection found =
         value_of(probe::select(rates, rule.probe.threshold.value_or(probe::default_threshold)));

@@ -418,6 +418,7 @@ FOLDERS = {"targets.count": 4.0, "targets.folders": 1.0, "targets.write_bytes_pe
         ('mapping = "log"\ntargets = "auto"', [1.0, 1.0, 5.0], 0.8, [0, 1, 3]),
         ('mapping = "log"\ntargets = ["/a", "/b"]', [], 0.0, [0, 1]),
         ('mapping = "subfiles:2"\ntargets = ["/a", "/b"]', [5.0], 0.0, [0, 1]),
+        ('mapping = "subfiles:auto"\ntargets = ["/a", "/b", "/c"]', [5.0], 0.8, [1, 2]),
         ('mapping = "subfiles:4"\nprobe = { window_ms = 50, discard_ms = 10 }', [], 0.06, [0, 1, 2, 3]),
         ('mapping = "subfiles:4"\nprobe = { size = "50 MB" }', [], 0.5, [0, 1, 2, 3]),
     ],

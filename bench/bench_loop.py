@@ -46,7 +46,7 @@ ROUNDS_ON_TARGETS = 3
 """Devices of a set rate: rounds of a case lie within some per cent, and last long."""
 MORE_ROUNDS_S = 15.0
 """Short cases get more rounds, up to so long: the best of many strategies is the luckiest where each has few."""
-CALIBRATION_REPEATS = 5
+CALIBRATION_REPEATS = 3
 PROBED_REPEATS = 2
 """Of files on targets."""
 COMMAND_S = 300

@@ -79,8 +79,8 @@ def regrets(rows: Sequence[Row]) -> list[tuple[str, str, str, float]]:
 
 
 def verdict(met: bool) -> str:
-    """In capitals where it is not."""
-    return "met" if met else "MISSED"
+    """Of a bar."""
+    return "met" if met else "missed"
 
 
 def text(predicted: Sequence[Row], facts: Facts) -> str:

@@ -94,9 +94,7 @@ def storage(name: str, out: Path) -> Iterator[Storage]:
             if name != loop_cases.ON_TARGETS[0]:
                 lab.slow(made.name, made.root, TARGETS - 1, f"{int(RATE * SLOW)} B")
             machine = out / "loop-machine.toml"
-            calibrate.calibrate(
-                calibrate.Options(machine, made.root, None, None, name, PROBED_REPEATS, force=True)
-            )
+            calibrate.calibrate(calibrate.Options(machine, made.root, None, None, name, PROBED_REPEATS, force=True))
             yield Storage(made.target(0), out, TARGETS, dict.fromkeys(launch.KINDS, machine))
         finally:
             lab.down(made.name, made.root, True)

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ioweir.errors import IoweirError
 from ioweir.launch import forwarding
 from ioweir.loop import measure, run_tune, turns
 from ioweir.loop.turns import AS_IT_IS, Way
+from ioweir.predict import machine as machines
 from ioweir.predict import tune
 from ioweir.predict.candidates import Candidate
 from ioweir.replay import from_trace
@@ -46,6 +47,27 @@ def test_a_plan_that_is_shown_to_be_faster_is_taken() -> None:
     assert best is not None
     assert best.name == "b"
     assert any("2.44 times as fast" in reason and "faster" in reason for reason in reasons)
+
+
+def test_the_simulation_of_a_calibrated_machine_decides_what_replays_do_not() -> None:
+    machine = machines.parse("gains = [0.9, 1.0, 1.1]\nplans = 1.2\n", "calibrated")
+
+    def simulated(ratio: float, name: str, *seconds: float, other_form: bool = False) -> Way:
+        made = way(name, *seconds, other_form=other_form)
+        return replace(made, predicted=dict.fromkeys(made.predicted, ratio))
+
+    lucky = simulated(1.5, "lucky", 0.40, 0.55, 0.47)
+    likely = simulated(2.0, "likely", 0.45, 0.56, 0.50)
+    slower = simulated(9.0, "slower", 0.80, 0.81, 0.82)
+    assert measure.judged([UNTOUCHED, lucky, likely, slower])[0] is lucky
+    best, reasons = measure.judged([UNTOUCHED, lucky, likely, slower], machine)
+    assert best is likely
+    assert any("likely was not shown to be slower than lucky" in reason for reason in reasons)
+    # Another form needs more than the ratio of two plans may be off.
+    for ratio, taken in ((2.3, False), (2.5, True)):
+        log = simulated(ratio, "log", 0.41, 0.54, 0.48, other_form=True)
+        assert measure.judged([UNTOUCHED, likely, log])[0] is likely
+        assert (measure.judged([UNTOUCHED, likely, log], machine)[0] is log) == taken
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ioweir.errors import IoweirError
 from ioweir.loop import measure, turns
 from ioweir.predict import candidates, kinds, simulate, tune
 from ioweir.predict import machine as machines
+from traces import Builder, Call
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -137,6 +138,41 @@ def test_gains_are_stated_as_they_came_out_before(tmp_path: Path) -> None:
     assert row["predicted"]["ratio"] == pytest.approx(0.95 * simulated, rel=0.02)
     assert row["predicted"]["ratio_high"] == pytest.approx(2.0 * simulated, rel=0.02)
     assert any("four of five were 0.90 to 2.00 times" in reason for reason in some["reasons"])
+
+
+def test_what_no_plan_changes_is_in_both_times() -> None:
+    vague = machines.parse("gains = [0.5, 1.0, 2.0]\n", "vague")
+    # Moving takes 8 s, and 2 s under the plan; opening takes 1 s.
+    assert tune._gain([9.0], [3.0], 1.0, vague) == pytest.approx(
+        {"ratio_low": 9 / 5, "ratio": 9 / 3, "ratio_high": 9 / 2}
+    )
+    assert tune._gain([8.0], [2.0], 0.0, vague) == pytest.approx({"ratio_low": 2.0, "ratio": 4.0, "ratio_high": 8.0})
+    plain = machines.parse("", "plain")
+    assert tune._gain([9.0], [3.0], 1.0, plain) == pytest.approx(
+        dict.fromkeys(("ratio_low", "ratio", "ratio_high"), 3.0)
+    )
+
+
+def test_opening_counts_once_for_all_ranks_of_a_file() -> None:
+    made = Builder()
+    for rank in range(3):
+        process = made.rank(rank, 3)
+        for number, opened in ((1, (1.0, 2.0, 9.0)), (2, (0.5, 0.5, 0.5))):
+            path, at = f"/data/dump.{number}", 20.0 * number
+            made.add(
+                Call(process, "MPI_File_open", at, at + opened[rank], path),
+                Call(process, "MPI_File_write_at_all", at + 10, at + 14, path, 100),
+                Call(process, "MPI_File_sync", at + 14, at + 15, path),
+                Call(process, "MPI_File_close", at + 15, at + 15.25, path),
+            )
+        # A file of each rank's own.
+        made.add(
+            Call(process, "MPI_File_open", 70, 71 + rank, f"/data/own{rank}.dat"),
+            Call(process, "MPI_File_write_at", 80, 81, f"/data/own{rank}.dat", 10),
+        )
+    given = [kinds.Kind(name, "", 1, 1.0, 1.0) for name in ("dump.*", "own*.dat", "none")]
+    found = kinds.with_beside(given, made.trace())
+    assert [kind.beside_s for kind in found] == pytest.approx([2.0 + 0.5 + 2 * 0.25, 3.0, 0.0])
 
 
 def test_a_form_of_its_own_has_to_be_faster_in_all_runs() -> None:

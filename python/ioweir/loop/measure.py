@@ -35,6 +35,7 @@ from ioweir.report import noise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ioweir.predict.machine import Machine
     from ioweir.replay.model import Recorded
 
 _ROUND_S: Final = 20.0
@@ -85,7 +86,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         )
         with_progress(measured)
     require_compared(ways, budget_s)
-    chosen, reasons = judged(ways)
+    chosen, reasons = judged(ways, found.machine if found.machine.gains is not None else None)
     gain = None if chosen is None else gain_of(ways[0], chosen, _in_calls(recorded))
     if gain is not None and gain.low is not None:
         reasons.append(gain.text())
@@ -205,8 +206,12 @@ def _ranked(part: tune.Part, most: int, *, helping: bool) -> list[dict[str, Any]
     return list(rows.values())[:most]
 
 
-def judged(ways: Sequence[Way]) -> tuple[Way | None, list[str]]:
-    """The way to take, None for the program as it is; and why."""
+def judged(ways: Sequence[Way], machine: Machine | None = None) -> tuple[Way | None, list[str]]:
+    """The way to take, None for the program as it is; and why.
+
+    `machine`: one of which is known how gains come out. Its simulation decides between plans that replays do not tell
+    apart: with few rounds, the fastest in the middle is often the luckiest.
+    """
     untouched, plans = ways[0], ways[1:]
     reasons, helping = [], []
     for way in plans:
@@ -217,15 +222,29 @@ def judged(ways: Sequence[Way]) -> tuple[Way | None, list[str]]:
     if not helping:
         return None, [*reasons, "no plan was shown to be faster than the program as it is"]
     best = min(helping, key=lambda way: noise.median(way.seconds))
+    if machine is not None and not best.hints:
+        alike = [way for way in helping if not way.hints and _not_slower(way, best)]
+        likeliest = max(alike, key=lambda way: way.predicted["ratio"])
+        if likeliest is not best:
+            reasons.append(f"{likeliest.name} was not shown to be slower than {best.name}, and is simulated faster")
+            best = likeliest
     plain = [way for way in helping if not way.other_form and not way.hints]
     if best not in plain and plain:
         plainest = min(plain, key=lambda way: noise.median(way.seconds))
-        if noise.difference(plainest.seconds, best.seconds).verdict != noise.FASTER:
+        shown = noise.difference(plainest.seconds, best.seconds).verdict == noise.FASTER
+        if machine is not None and not best.hints and _not_slower(best, plainest):
+            shown = shown or best.predicted["ratio"] > machine.plans * plainest.predicted["ratio"]
+        if not shown:
             why = "is for the user to set" if best.hints else "leaves the file in another form"
             reasons.append(f"{best.name} {why}, and was not shown to be faster than {plainest.name}")
             best = plainest
     reasons.append(f"taken: {best.name}")
     return best, [*reasons, estimated.HINTS_WHERE] if best.hints else reasons
+
+
+def _not_slower(way: Way, other: Way) -> bool:
+    """Replays do not show that it is."""
+    return noise.difference(other.seconds, way.seconds).verdict != noise.SLOWER
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,14 @@ A plan has a rule a kind. One file of each kind is simulated, and stands for the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import IoweirError
 from ioweir.trace import pattern
+from ioweir.trace.reader import MPI_IO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +24,7 @@ _NUMBER: Final = re.compile(r"\d+")
 _LEAST_SHARE: Final = 0.02
 """Of the time in MPI-IO data calls: a kind with less is not worth a rule."""
 _MOST_KINDS: Final = 8
+_BESIDE: Final = ("open", "close", "view", "seek", "meta")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,9 @@ class Kind:
     """Bytes of all files over those of that one, each of the rank with most: what ranks do at once counts once."""
     share: float
     """Of the time in MPI-IO data calls, of the rank with most."""
+    beside_s: float = 0.0
+    """In MPI-IO calls that neither move nor flush bytes, such as opening and closing: of all files, of the rank with
+    most."""
 
 
 @dataclass
@@ -112,6 +118,30 @@ def of_trace(trace: Trace, requests: Requests, directory: Path, file: str | None
     return kept, [
         f"{len(others)} other kinds of files have {share:.0%} of the time in MPI-IO data calls: no plan for them"
     ]
+
+
+def with_beside(kinds: list[Kind], trace: Trace) -> list[Kind]:
+    """The same with what the trace says of opening, closing and the like.
+
+    Of a file that several ranks opened the middle rank counts: one that comes early waits for the others.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    events = trace.events
+    chosen = [function.id for function in trace.functions if function.layer == MPI_IO and function.op in _BESIDE]
+    rows = np.flatnonzero(np.isin(events.function, chosen) & (events.origin == 0))
+    spent: dict[int, dict[int, int]] = {}
+    columns = (getattr(events, name)[rows].tolist() for name in ("path", "process", "duration_ns"))
+    for path, process, took in zip(*columns, strict=True):
+        of_file = spent.setdefault(path, {})
+        of_file[process] = of_file.get(process, 0) + took
+    totals: dict[str, dict[int, float]] = {}
+    for path, of_file in spent.items():
+        of_kind = totals.setdefault(pattern_of(PurePosixPath(trace.paths[path]).name), {})
+        middle = statistics.median(of_file.values())
+        for process in of_file:
+            of_kind[process] = of_kind.get(process, 0.0) + middle / 1e9
+    return [replace(kind, beside_s=max(totals.get(kind.pattern, {}).values(), default=0.0)) for kind in kinds]
 
 
 def _kind(name: str, sums: _Sums, share: float, path: str | None = None) -> Kind:

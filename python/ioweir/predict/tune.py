@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _FOUR_OF_FIVE: Final = 1.2816 / 0.6745
 """Quantiles of the normal distribution: within 80 % and within 50 % of the middle."""
+_OPENING: Final = ("metadata.open_s", "metadata.create_s", "metadata.stat_s")
+"""Of machines that say what opening costs."""
 _MUCH_SLOWER: Final = 0.5
 """In the best of all runs: what differs in the stripes alone does not make up for it."""
 
@@ -78,6 +80,8 @@ class Part:
     """Candidates that the budget left out."""
     pruned: list[str] = field(default_factory=list)
     """Those that are variants of one that is much slower than the program as it is."""
+    beside_s: float = 0.0
+    """Of opening and closing when recorded: in all of these times, with a plan and without."""
 
     @property
     def good(self) -> list[dict[str, Any]]:
@@ -118,7 +122,7 @@ class Simulated:
     def predicted(self, picks: Picks) -> dict[str, float]:
         """Time before over time after, of all parts together."""
         after = _sums(part.after(row) for part, row in zip(self.parts, picks, strict=True))
-        return _range([old / new for old, new in zip(self._before(), after, strict=True) if new > 0], self.machine)
+        return _gain(self._before(), after, sum(part.beside_s for part in self.parts), self.machine)
 
     def rules(self, picks: Picks) -> tuple[Rule, ...]:
         """Of a plan: the most special first, for the first one that matches a file applies."""
@@ -183,16 +187,30 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"seconds": statistics.median(seconds), "low": min(seconds), "high": max(seconds)}
 
 
-def _range(ratios: Sequence[float], machine: Machine | None = None) -> dict[str, float]:
-    """Of all runs, wider by what the machine's figures leave unexplained.
+def _gain(before: Sequence[float], after: Sequence[float], beside_s: float, machine: Machine) -> dict[str, float]:
+    """Time before over time after, both with `beside_s` that no plan changes; low, middle and high.
 
     Where it is known how measured gains differ from simulated ones, that says all: errors of two times on one machine
     go together, and what is open of the machine is in them.
     """
+    if machine.gains is None:
+        return _range([old / new for old, new in zip(before, after, strict=True) if new > 0], machine)
+    moved = statistics.median(before) - beside_s
+    ratios = [
+        (old - beside_s) / (new - beside_s) for old, new in zip(before, after, strict=True) if new > beside_s
+    ]  # fmt: skip
+    if not ratios or moved <= 0:
+        return _range([])
+    simulated = statistics.median(ratios)
+    low, middle, high = (
+        (moved + beside_s) / (moved / (simulated * factor) + beside_s) for factor in machine.gains
+    )  # fmt: skip
+    return {"ratio_low": low, "ratio": middle, "ratio_high": high}
+
+
+def _range(ratios: Sequence[float], machine: Machine | None = None) -> dict[str, float]:
+    """Of all runs, wider by what the machine's figures leave unexplained."""
     ratios = ratios or [1.0]
-    if machine is not None and machine.gains is not None:
-        low, middle, high = (factor * statistics.median(ratios) for factor in machine.gains)
-        return {"ratio_low": low, "ratio": middle, "ratio_high": high}
     wider = 1.0 if machine is None else _wider(machine)
     return {"ratio_low": min(ratios) / wider, "ratio": statistics.median(ratios), "ratio_high": max(ratios) * wider}
 
@@ -249,6 +267,7 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
     loaded = workload.loaded_whole(options.trace)
     requests = loaded.requests()
     found, remarks = kinds.of_trace(loaded, requests, options.trace, options.file)
+    found = kinds.with_beside(found, loaded)
     who = attribute_processes(loaded.processes)
     remarks += [f"the trace is partial: {why}" for why in partial_reasons(loaded, who)]
     programs: list[_Asked] = []
@@ -327,8 +346,9 @@ def _part(
     kind, program = asked.kind, asked.program
     of_simulation = simulate.Options(options.machine or machine.name, trace=options.trace)
     rule = simulate.plan_of(of_simulation, machine, program)
-    before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times)
-    part = Part(kind, program, before, [])
+    beside_s = 0.0 if any(machine.figures.get(name) for name in _OPENING) else kind.beside_s
+    before = _seconds(simulate.runs_of(program, machine, rule, *_draws(options)), kind.times, beside_s)
+    part = Part(kind, program, before, [], beside_s=beside_s)
     slow: set[str] = set()
     folders = bool(machine.figures.get("targets.folders"))
     usual = candidates(program.ranks, *_nodes_and_targets(machine), folders=folders)
@@ -385,7 +405,13 @@ def tune(options: Options) -> dict[str, Any]:
 def of_all(found: Simulated, picks: Picks) -> list[str]:
     """What is to be said of the plan as a whole."""
     taken = {part.kind.pattern for part, row in zip(found.parts, picks, strict=True) if row is not None}
-    reasons = [
+    reasons = []
+    if beside_s := sum(part.beside_s for part in found.parts):
+        reasons.append(
+            f"opening, closing and the like took {units.seconds(beside_s)} when recorded: added to all times, as if no "
+            "plan changed it"
+        )
+    reasons += [
         f"the rule for {match} matches {path}, too, for which nothing was found to help"
         for match, path in kinds.also_matched([part.kind for part in found.parts], taken)
     ]
@@ -421,9 +447,9 @@ def _draws(options: Options) -> tuple[int, int]:
     return options.repeat, options.seed
 
 
-def _seconds(runs: Sequence[dict[str, Any]], times: float) -> list[float]:
-    """Of each run, writing and reading together, of all files."""
-    return [times * sum(run[name]["seconds"] for name in simulate.DIRECTIONS) for run in runs]
+def _seconds(runs: Sequence[dict[str, Any]], times: float, beside_s: float) -> list[float]:
+    """Of each run, writing and reading together, of all files, and what is not simulated."""
+    return [beside_s + times * sum(run[name]["seconds"] for name in simulate.DIRECTIONS) for run in runs]
 
 
 def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate) -> dict[str, Any]:
@@ -434,11 +460,11 @@ def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate)
         runs = simulate.runs_of(program, machine, rule, *_draws(options))
     except IoweirError as error:
         return {**row, "error": str(error)}
-    each = _seconds(runs, part.kind.times)
+    each = _seconds(runs, part.kind.times, part.beside_s)
     return {
         **row,
         "seconds": statistics.median(each),
-        "predicted": _range([old / new for old, new in zip(part.before, each, strict=True) if new > 0], machine),
+        "predicted": _gain(part.before, each, part.beside_s, machine),
         "other_form": not candidate.same_form,
         "each": each,
     }

@@ -32,7 +32,7 @@ public:
           targets_(machine.targets.count),
           kind_(strategy.mapping.kind),
           chosen_(kind_ == MappingKind::subfiles || kind_ == MappingKind::log ? std::move(chosen_targets)
-                                                                               : std::vector<std::int32_t>{}),
+                                                                              : std::vector<std::int32_t>{}),
           in_folder_(machine.targets.folders && kind_ != MappingKind::subfiles && chosen_.empty()) {
         stripe_bytes_ = strategy.stripe.size_bytes > 0 ? strategy.stripe.size_bytes : figures_.stripe_bytes;
         asked_ = strategy.stripe.count > 0 ? strategy.stripe.count : 0;
@@ -74,9 +74,9 @@ private:
         std::vector<std::int32_t> chosen(static_cast<std::size_t>(count));
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t place = number * count + i;
-            chosen[static_cast<std::size_t>(i)] =
-                chosen_.empty() ? static_cast<std::int32_t>(in_folder_ ? 0 : place % targets_)
-                                : chosen_[static_cast<std::size_t>(place % std::ssize(chosen_))];
+            chosen[static_cast<std::size_t>(i)] = chosen_.empty()
+                                                      ? static_cast<std::int32_t>(in_folder_ ? 0 : place % targets_)
+                                                      : chosen_[static_cast<std::size_t>(place % std::ssize(chosen_))];
         }
         if (count == 1) return StripeLayout::unstriped(chosen.front());
         return StripeLayout::make(stripe_bytes_, std::move(chosen)).take();

@@ -231,7 +231,8 @@ def judged(ways: Sequence[Way], machine: Machine | None = None) -> tuple[Way | N
     plain = [way for way in helping if not way.other_form and not way.hints]
     if best not in plain and plain:
         plainest = min(plain, key=lambda way: noise.median(way.seconds))
-        shown = noise.difference(plainest.seconds, best.seconds).verdict == noise.FASTER
+        # What is out was shown to be slower than a plan, with as many runs as both had then.
+        shown = bool(plainest.out) or noise.difference(plainest.seconds, best.seconds).verdict == noise.FASTER
         if machine is not None and not best.hints and _not_slower(best, plainest):
             shown = shown or best.predicted["ratio"] > machine.plans * plainest.predicted["ratio"]
         if not shown:

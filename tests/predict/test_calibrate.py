@@ -248,3 +248,15 @@ def test_errors_of_gains_are_of_writing_and_reading_together() -> None:
     assert ratio_errors([one for one in held if one[0].writes]) == RatioErrors([], [])
     without = ratio_errors([one for one in held if not one[0].by_library])
     assert (without.gains, without.plans) == ([], found.plans)
+
+
+def test_gains_are_said_where_there_are_no_two_plans_to_compare() -> None:
+    held = {"cases": 0}
+    result = {
+        "output": "m.toml", "cases": 20, "how": "runs", "held_out": held, "fitted": {"median": 0.1, "p90": 0.2},
+        "figures": [], "targets": {"slowdown": []}, "kept": False, "remarks": [],
+        "gains": (0.5, 1.0, 2.0), "plans": None,
+    }  # fmt: skip
+    said = calibrate.to_text(result)
+    assert any("four of five 0.50 .. 2.00" in line for line in said)
+    assert not any("two plans" in line for line in said)

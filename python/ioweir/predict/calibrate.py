@@ -375,8 +375,10 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         low, middle, high = result["gains"]
         lines.append(
             f"gains of plans, measured over simulated, held out: median {middle:.2f}, four of five {low:.2f} .. "
-            f"{high:.2f}; two plans against each other: off by a factor of {result['plans']:.2f} (median)"
+            f"{high:.2f}"
         )
+    if result["plans"]:
+        lines.append(f"two plans against each other: off by a factor of {result['plans']:.2f} (median), held out")
     lines.append(f"error of the fit itself: median {fitted['median']:.1%}, 90th percentile {fitted['p90']:.1%}")
     for one in result["figures"]:
         known = f"{one['value']:.4g}, 90 % within {one['low']:.3g} .. {one['high']:.3g}"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Whether traces of few ranks foretell the same program on many: bench/bench_sim_ranks.py --help.
 
-A machine is calibrated on one lab with 4 ranks, and kernels are traced with 4 and 8 ranks, without a plan. What they
-would take with 16 and 32 ranks under plans is written to a file; only after that it is measured.
+For each MPI library a machine is calibrated on one lab with 4 ranks, and kernels are traced with 4 and 8 ranks, without
+a plan. What they would take with 16 and 32 ranks under plans is written to a file; only after that it is measured.
 
-Lives here: the traces, the order, and the section of the page. Not here: labs, runs and calibration (bench_sim_lab.py),
-errors (sim_lab_page.py).
+Lives here: the calibrations, the traces, the order, and the section of the page. Not here: labs and runs
+(bench_sim_lab.py), errors (sim_lab_page.py).
 """
 
 from __future__ import annotations
@@ -40,6 +40,33 @@ KERNELS = (
     ("ior-strided", "data=2MiB", "transfer=512KiB", "piece=16KiB"),
 )
 """2 MiB a rank. Patterns that can be scaled: boxes of arrays, segments and strides."""
+FITTED_KERNELS = (bench_sim_lab.FITTED_KERNEL, ("ior-strided", "data=1MiB", "transfer=64KiB", "piece=16KiB"))
+"""Of the calibration: few large calls, and 16 small ones, which show what a call costs ranks that share processors."""
+
+
+def machine_file(mpi: str) -> Path:
+    """Of a library."""
+    return OUT / f"machine-{mpi}.toml"
+
+
+def calibrated(made: lab.Lab, scratch: Path, mpi: str) -> None:
+    """Targets measured, and runs with 4 ranks, which share this machine's processors."""
+    runs = OUT / f"runs-{mpi}.jsonl"
+    directories = [made.target(number) for number in range(CALIBRATED_ON)]
+    with runs.open("w", encoding="utf-8") as out:
+        for kernel in FITTED_KERNELS:
+            seconds = bench_sim_lab.run(made, scratch, mpi, kernel, REPEATS)
+            for one in strategies(directories):
+                placed = one.targets if one.targets is not None else tuple(range(CALIBRATED_ON))
+                for took in seconds[one.name]:
+                    row = {
+                        "kernel": kernel[0], "settings": kernel[1:], "ranks": bench_sim_lab.RANKS,
+                        "plan": bench_sim_lab.rule(one, "*"), "targets": placed, "write_s": took,
+                        "processors": len(os.sched_getaffinity(0)),
+                    }  # fmt: skip
+                    out.write(json.dumps(row) + "\n")
+    options = calibrate.Options(machine_file(mpi), made.root, None, runs, f"the lab, {mpi}", 2, force=True)
+    print("\n".join(calibrate.to_text(calibrate.calibrate(options))), flush=True)
 
 
 def traced(kernel: tuple[str, ...], ranks: int, made: lab.Lab, scratch: Path) -> Path:
@@ -55,9 +82,9 @@ def traced(kernel: tuple[str, ...], ranks: int, made: lab.Lab, scratch: Path) ->
 
 
 def foretell(
-    kernel: tuple[str, ...], traces: Sequence[Path], found: machine.Machine, made: lab.Lab, mpis: Sequence[str]
+    kernel: tuple[str, ...], traces: Sequence[Path], found: machine.Machine, made: lab.Lab, mpi: str
 ) -> list[Row]:
-    """Seconds to fsync without opening, for each strategy and number of ranks."""
+    """Seconds to fsync without opening, for each strategy and number of ranks of a library."""
     rows = []
     directories = [made.target(number) for number in range(len(made.rates))]
     shares = bench_sim_lab.shares_of(found)
@@ -70,11 +97,10 @@ def foretell(
                 phase = asked.once(found.drawn(share), [1.0] * len(directories), plan, number + 1)["write"]
                 times.append(phase["seconds"] - phase["open_s"])
             times.sort()
-            rows += [
+            rows.append(
                 Row(len(directories), False, mpi, kernel[0], kernel[1:], one.name,
                     statistics.median(times), times[0], times[-1], ranks=ranks)
-                for mpi in mpis
-            ]  # fmt: skip
+            )  # fmt: skip
     return rows
 
 
@@ -99,10 +125,10 @@ def text(rows: Sequence[Row], written: str, loads: tuple[float, float], took_s: 
     lines = [
         "## Foretold from few ranks, and measured on many",
         "",
-        f"`make bench-sim-ranks RECORD=1` (root). {CALIBRATED_ON} loop devices of 12 MB/s each. The machine is",
-        "calibrated with 4 ranks. Kernels are traced without a plan, on 4 and 8 ranks. Both traces foretell what 16",
-        "and 32 ranks take to write to `fsync` under each strategy. Predictions were written down before anything of",
-        f"them was measured: {written}. Median of {REPEATS} runs.",
+        f"`make bench-sim-ranks RECORD=1` (root). {CALIBRATED_ON} loop devices of 12 MB/s each. For each MPI library a",
+        "machine is calibrated with 4 ranks. Kernels are traced without a plan, on 4 and 8 ranks. Both traces foretell",
+        "what 16 and 32 ranks take to write to `fsync` under each strategy. Predictions were written down before",
+        f"anything of them was measured: {written}. Median of {REPEATS} runs.",
         f"Load {loads[0]:.0f} before, {loads[1]:.0f} after, {os.cpu_count()} processors; {took_s:.0f} s in all.",
         "",
         "| bar | found | |",
@@ -129,7 +155,7 @@ def main() -> int:
     """Calibrates, traces, foretells, measures, and judges."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mpi", action="append", choices=launch.KINDS, help="only this library; may be repeated")
-    parser.add_argument("--machine", type=Path, help="calibrated before, in place of calibrating")
+    parser.add_argument("--calibrated", action="store_true", help="take the machines of an earlier run")
     parser.add_argument("--record", type=Path, help="put the outcome into this page")
     options = parser.parse_args()
     mpis = options.mpi or [kind for kind in launch.KINDS if shutil.which(f"mpirun.{kind}")]
@@ -139,14 +165,15 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="ioweir-bench-") as folder:
             scratch = Path(folder)
-            if options.machine is None:
-                print("\n".join(calibrate.to_text(bench_sim_lab.calibrated(scratch, mpis, REPEATS))), flush=True)
-            found = machine.read(str(options.machine or OUT / "machine.toml"))
             made = bench_sim_lab.up(CALIBRATED_ON, slow=False)
             try:
+                for mpi in mpis:
+                    if not (options.calibrated and machine_file(mpi).exists()):
+                        calibrated(made, scratch, mpi)
                 for kernel in KERNELS:
                     traces = [traced(kernel, ranks, made, scratch) for ranks in TRACED]
-                    rows += foretell(kernel, traces, found, made, mpis)
+                    for mpi in mpis:
+                        rows += foretell(kernel, traces, machine.read(str(machine_file(mpi))), made, mpi)
                 predictions = json.dumps([vars(row) for row in rows], indent=1)
                 (OUT / "ranks-predictions.json").write_text(predictions, encoding="utf-8")
                 digest = hashlib.sha256(predictions.encode()).hexdigest()

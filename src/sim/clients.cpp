@@ -1,6 +1,7 @@
 #include "sim/clients.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace ioweir::sim {
@@ -71,7 +72,7 @@ bool Clients::is_in_memory(const Access& access) const {
            written_bytes_ <= figures_.page_cache_bytes;
 }
 
-/// Until write_late().
+/// Until write_late(). What lies on several objects has its share of the access's pages.
 void Clients::keep_back(const Access& access, const std::vector<std::uint32_t>& pieces) {
     for (const std::uint32_t which : pieces) {
         const Piece& piece = pieces_[which];
@@ -79,7 +80,11 @@ void Clients::keep_back(const Access& access, const std::vector<std::uint32_t>& 
             late_.try_emplace(piece.object, Late{access.file, access.stream, access.node, piece.target, piece.begin, 0})
                 .first->second;
         late.begin = std::min(late.begin, piece.begin);
-        late.bytes += piece.end - piece.begin;
+        const std::int64_t bytes = piece.end - piece.begin;
+        late.bytes += access.page_bytes < 0
+                          ? bytes
+                          : std::llround(static_cast<double>(access.page_bytes) *
+                                         (static_cast<double>(bytes) / static_cast<double>(access.range.length)));
         pieces_.remove(which);
     }
 }
@@ -87,6 +92,7 @@ void Clients::keep_back(const Access& access, const std::vector<std::uint32_t>& 
 /// All of it.
 void Clients::write_late() {
     for (const auto& [object, late] : std::exchange(late_, {})) {
+        if (late.bytes == 0) continue;
         const std::uint32_t which = running_.add(
             {{late.file, {late.begin, late.bytes}, true, late.stream, late.node}, {}, events_.now(), events_.now()});
         const std::uint32_t piece =

@@ -41,6 +41,8 @@ struct Access {
     bool writes = true;
     std::uint32_t stream = 0;
     int node = 0;
+    /// Of pages that this write brought into memory, where a page cache is modelled: what goes to the targets for it. -1: the range.
+    std::int64_t page_bytes = -1;
 };
 
 class Clients final : public Actor {

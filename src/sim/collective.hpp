@@ -21,6 +21,7 @@
 #include "sim/fabric.hpp"
 #include "sim/file_locks.hpp"
 #include "sim/observer.hpp"
+#include "sim/page_cache.hpp"
 #include "sim/processors.hpp"
 
 namespace ioweir::sim {
@@ -66,12 +67,13 @@ public:
     static constexpr std::int64_t most_joined = 1024;
 
     Collective(Events& events, Fabric& fabric, Clients& clients, Processors& processors, FileLocks& file_locks,
-               const Machine& machine, bool by_library)
+               PageCache& page_cache, const Machine& machine, bool by_library)
         : events_(events),
           fabric_(fabric),
           clients_(clients),
           processors_(processors),
           file_locks_(file_locks),
+          page_cache_(page_cache),
           costs_(machine, by_library),
           by_library_(by_library),
           locks_files_(machine.locks.inode) {}
@@ -190,6 +192,7 @@ private:
     Clients& clients_;
     Processors& processors_;
     FileLocks& file_locks_;
+    PageCache& page_cache_;
     Costs costs_;
     bool by_library_;
     bool locks_files_;

@@ -30,6 +30,9 @@ struct ProcessorFigures {
     double handover_s = 0;
     double piece_s = 0;
     double operation_s = 0;
+    double page_s = 0;
+    double sync_s = 0;
+    double index_s = 0;
     double write_bytes_per_s = 4e9;
     double read_bytes_per_s = 4e9;
 };

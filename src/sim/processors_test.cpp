@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "sim/page_cache.hpp"
 #include "sim/simulation.hpp"
 
 namespace ioweir::sim {
@@ -279,6 +282,74 @@ TEST(ProcessorsInACall, WhatIsWrittenLateIsWrittenAtTheEnd) {
     EXPECT_EQ(there, 200 * mib);
 }
 
+TEST(ProcessorsInACall, PiecesThatShareAPageBringItIntoMemoryOnceAFile) {
+    Machine machine = with_processors(1);
+    machine.processor.page_s = 0.01;
+    machine.client.writes_late = true;
+    // 4 ranks, 1024 pieces each of 1 KiB in turns: 1 MiB each, 4 MiB in all, 1024 pages.
+    const Workload shared = pieces(4, mib, 1024);
+    const auto bytes_of = [](const SimulationResult& result) {
+        std::int64_t bytes = 0;
+        for (const TargetWork& target : result.write.targets) bytes += target.bytes;
+        return bytes;
+    };
+    const Seconds copying = 4.0 / 200;
+    const auto one_file = must_simulate(machine, shared);
+    EXPECT_NEAR(one_file.write.seconds, copying + 10.24, 1e-9);
+    EXPECT_EQ(bytes_of(one_file), 4 * mib);
+    // Each page is in both files of two groups, half filled.
+    Strategy groups;
+    groups.mapping = {MappingKind::grouped, 2};
+    const auto two_files = must_simulate(machine, shared, groups);
+    EXPECT_NEAR(two_files.write.seconds, copying + 20.48, 1e-9);
+    EXPECT_EQ(bytes_of(two_files), 8 * mib);
+    // A log has what it takes behind each other.
+    EXPECT_NEAR(must_simulate(machine, shared, logs()).write.seconds, copying + 10.24, 1e-9);
+    // Groups of pieces that are whole pages have no page together.
+    EXPECT_NEAR(must_simulate(machine, pieces(4, mib, 4096), groups).write.seconds, copying + 10.24, 1e-9);
+}
+
+TEST(ProcessorsInACall, FlushingCostsEachRankAndMoreWhereThereIsAnIndex) {
+    Machine machine = with_processors(2);
+    machine.processor.sync_s = 0.25;
+    machine.processor.index_s = 0.5;
+    // Four ranks copy 50 MiB each on two processors, then flush.
+    EXPECT_NEAR(must_simulate(machine, blocks(4, 50 * mib)).write.seconds, 0.5 + 2 * 0.25, 1e-9);
+    EXPECT_NEAR(must_simulate(machine, blocks(4, 50 * mib), logs()).write.seconds, 0.5 + 2 * 0.75, 1e-9);
+    // Reading flushes nothing.
+    EXPECT_NEAR(must_simulate(machine, blocks(4, 50 * mib), logs()).read.seconds, 0.25, 1e-9);
+    Strategy subfiles;
+    subfiles.mapping = {MappingKind::subfiles, 2};
+    EXPECT_NEAR(must_simulate(machine, blocks(4, 50 * mib), subfiles).write.seconds, 0.5 + 2 * 0.25, 1e-9);
+}
+
+TEST(PageCache, CountsEachPageOfAFileOnce) {
+    PageCache cache;
+    EXPECT_EQ(cache.write(0, {0, 1}), 1);
+    EXPECT_EQ(cache.write(0, {1, 4095}), 0);
+    EXPECT_EQ(cache.write(0, {4095, 2}), 1);
+    EXPECT_EQ(cache.write(1, {4095, 2}), 2);
+    EXPECT_EQ(cache.write(0, {5, 0}), 0);
+    // Over the borders of words and chunks, with what is there already.
+    EXPECT_EQ(cache.write(0, {0, 10000 * 4096}), 9998);
+    EXPECT_EQ(cache.write(0, {(std::int64_t{1} << 60) - 1, 1}), 1);
+}
+
+RC_GTEST_PROP(PageCache, CountsAsASetOfPagesDoes, ()) {
+    PageCache cache;
+    std::set<std::pair<std::int64_t, std::int64_t>> pages;
+    const int count = *rc::gen::inRange(1, 40);
+    for (int i = 0; i < count; ++i) {
+        const auto file = *rc::gen::inRange<std::int64_t>(0, 3);
+        const layout::Extent range{*rc::gen::inRange<std::int64_t>(0, 40'000'000),
+                                   *rc::gen::inRange<std::int64_t>(0, 2'000'000)};
+        const std::size_t before = pages.size();
+        for (std::int64_t page = range.offset / 4096; range.length > 0 && page * 4096 < range.end(); ++page)
+            pages.insert({file, page});
+        RC_ASSERT(cache.write(file, range) == static_cast<std::int64_t>(pages.size() - before));
+    }
+}
+
 TEST(ProcessorsInACall, APageCacheIsReadWhereItHasAll) {
     Machine machine = with_processors(2);
     machine.targets.read_bytes_per_s = 100.0 * mib;
@@ -296,7 +367,7 @@ TEST(ProcessorsInACall, WithoutThemNothingOfThisCosts) {
     machine.targets.write_bytes_per_s = 100.0 * mib;
     machine.client.cache_bytes = 0;
     const Seconds before = must_simulate(machine, blocks(4, 100 * mib), one_writer()).write.seconds;
-    machine.processor = {2, 0.5, 1, 9, 9, 9, 9, 1, 1};
+    machine.processor = {2, 0.5, 1, 9, 9, 9, 9, 9, 9, 9, 1, 1};
     machine.library = {2, 1, true, 9, 9, 9, 1};
     EXPECT_EQ(must_simulate(machine, blocks(4, 100 * mib), one_writer()).write.seconds, before);
 }

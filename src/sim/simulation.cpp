@@ -14,6 +14,7 @@
 #include "sim/file_locks.hpp"
 #include "sim/indexed_pattern.hpp"
 #include "sim/jobs.hpp"
+#include "sim/page_cache.hpp"
 #include "sim/processors.hpp"
 #include "sim/random.hpp"
 
@@ -102,6 +103,14 @@ private:
     std::uint32_t next_object_ = 0;
 };
 
+/// Until so many things have happened.
+struct Countdown final : Actor {
+    explicit Countdown(int count) : left(count) {}
+    void happen(std::uint32_t, std::uint32_t) override { over = --left == 0; }
+    int left;
+    bool over = false;
+};
+
 class Simulation final : public Actor {
 public:
     Simulation(const Machine& machine, const Workload& workload, const Strategy& strategy, std::uint64_t seed,
@@ -160,6 +169,7 @@ private:
         for (const auto& call : under_way_) wait_for(call->over);
         for (const auto& call : under_way_) add(call->collective.work(), result);
         under_way_.clear();
+        if (writes) agree_on_flushing();
         happened_ = false;
         clients_.settle_all({this, 0, 0});
         events_.run_until(happened_);
@@ -178,6 +188,17 @@ private:
             result.targets[i].last_s -= began;
         }
         return std::nullopt;
+    }
+
+    /// What ranks do themselves when they flush a file.
+    void agree_on_flushing() {
+        const bool has_index =
+            strategy_.mapping.kind == MappingKind::grouped || strategy_.mapping.kind == MappingKind::log;
+        const Seconds each = machine_.processor.sync_s + (has_index ? machine_.processor.index_s : 0);
+        if (!processors_.modelled() || each == 0) return;
+        Countdown all(workload_.ranks);
+        for (int rank = 0; rank < workload_.ranks; ++rank) processors_.work(rank, each, {&all, 0, 0});
+        events_.run_until(all.over);
     }
 
     [[nodiscard]] Seconds computed_behind(std::int64_t call) const {
@@ -206,8 +227,8 @@ private:
 
     struct UnderWay final : Actor {
         explicit UnderWay(Simulation& its)
-            : collective(its.events_, its.fabric_, its.clients_, its.processors_, its.file_locks_, its.machine_,
-                         its.workload_.in_step) {}
+            : collective(its.events_, its.fabric_, its.clients_, its.processors_, its.file_locks_, its.page_cache_,
+                         its.machine_, its.workload_.in_step) {}
         enum What : std::uint32_t { all_handed_over, all_over };
         void happen(std::uint32_t what, std::uint32_t) override { (what == all_over ? over : handed_over) = true; }
 
@@ -351,6 +372,7 @@ private:
     Clients clients_;
     Processors processors_;
     FileLocks file_locks_;
+    PageCache page_cache_;
     Jobs jobs_;
     std::deque<std::unique_ptr<UnderWay>> under_way_;
     SimulationResult result_;

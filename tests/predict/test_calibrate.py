@@ -12,7 +12,7 @@ import pytest
 from forked import completed
 from ioweir.errors import EXIT_FAILED, IoweirError
 from ioweir.predict import calibrate, fitting, machine, simulate
-from ioweir.predict.cases import ExtentCase, KernelCase, Placed, RatioErrors, ratio_errors
+from ioweir.predict.cases import EVERYONE, ExtentCase, KernelCase, Placed, RatioErrors, of_rows, ratio_errors
 from tracing import run
 
 if TYPE_CHECKING:
@@ -199,6 +199,8 @@ def test_a_directory_gives_a_machine(tmp_path: Path) -> None:
         (["--runs", "few.jsonl"], "too few different cases to fit a machine to: 1, and 4 are needed"),
         (["--runs", "wrong.jsonl"], "wrong.jsonl:1: not a run: -1 is no time"),
         (["--runs", "unknown.jsonl"], "nothing"),
+        (["--runs", "nodes.jsonl"], "nodes.jsonl: runs on 0, 2 processors (0: not said)"),
+        (["--runs", "none.jsonl"], "none.jsonl:1: not a run: -2 ranks, targets or processors"),
         (["--runs", "absent.jsonl"], "absent.jsonl: cannot be read: No such file or directory; check the path"),
         (["--runs", "/dev/zero"], "--runs /dev/zero: cannot be read: is a device, not a file"),
         (["--trace", "."], "."),
@@ -210,10 +212,37 @@ def test_what_cannot_be_calibrated(words: list[str], said: str, tmp_path: Path) 
     (tmp_path / "few.jsonl").write_text(json.dumps({**good, "write_s": 1}), encoding="utf-8")
     (tmp_path / "wrong.jsonl").write_text(json.dumps({**good, "write_s": -1}), encoding="utf-8")
     (tmp_path / "unknown.jsonl").write_text(json.dumps({**good, "kernel": "nothing", "write_s": 1}), encoding="utf-8")
+    nodes = "\n".join(json.dumps({**good, "write_s": 1, **more}) for more in ({}, {"processors": 2}))
+    (tmp_path / "nodes.jsonl").write_text(nodes, encoding="utf-8")
+    (tmp_path / "none.jsonl").write_text(json.dumps({**good, "write_s": 1, "processors": -2}), encoding="utf-8")
     done = completed([*IOWEIR, "calibrate", *words, "-o", "machine.toml"], cwd=tmp_path)
     assert done.returncode != 0
     assert said in done.stderr
     assert not (tmp_path / "machine.toml").exists()
+
+
+def test_ranks_that_share_processors(tmp_path: Path) -> None:
+    """What a call costs a rank, of runs on targets: four ranks show it, and more ranks of the node wait for it."""
+    true = {
+        "targets.count": 1.0, "node.ranks": 64.0, "node.processors": 2.0, "processor.call_s": 0.02,
+        "node.nic_bytes_per_s": 1e15, "locks.used": 0.0, "targets.write_bytes_per_s": 2e8, "client.cache_bytes": 1e12,
+        "fabric.latency_s": 1e-6, "targets.cache_bytes_per_s": 1e10,
+    }  # fmt: skip
+    lines = []
+    for transfer in ("64 KiB", "256 KiB", "1 MiB", "4 MiB"):
+        row = {
+            "kernel": "ior-segmented", "settings": ["data=4 MiB", f"transfer={transfer}"], "ranks": 4, "processors": 2,
+        }  # fmt: skip
+        case = of_rows([{**row, "write_s": 1.0}])[0]
+        lines.append(json.dumps({**row, "write_s": case.simulated_s(true)}))
+    runs, file = tmp_path / "runs.jsonl", tmp_path / "machine.toml"
+    runs.write_text("\n".join(lines), encoding="utf-8")
+    calibrate.calibrate(calibrate.Options(file, runs=runs))
+    found = machine.read(str(file))
+    assert found.figures["node.processors"] == 2
+    assert found.figures["processor.call_s"] == pytest.approx(0.02, rel=0.3)
+    many = KernelCase("", 1.0, "ior-segmented", ("data=4 MiB", "transfer=64 KiB"), 32, EVERYONE, 0)
+    assert many.simulated_s(found.figures) == pytest.approx(many.simulated_s(true), rel=0.3)
 
 
 def test_a_trace_without_requests(tmp_path: Path) -> None:

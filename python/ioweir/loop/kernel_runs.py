@@ -30,11 +30,13 @@ KERNELS: Final = (
     ("ior-strided", "data=4MiB", "transfer=4MiB", "piece=64KiB"),
     ("ior-strided", "data=4MiB", "transfer=4MiB", "piece=8KiB"),
     ("ior-strided", "data=512KiB", "transfer=128KiB", "piece=1KiB"),
+    ("ior-strided", "data=1000000", "transfer=250000", "piece=200"),
     ("ior-strided", "data=8MiB", "transfer=8MiB", "piece=1MiB"),
     ("ior-segmented", "data=512KiB", "transfer=32KiB"),
     ("ior-segmented", "data=4MiB", "transfer=1MiB"),
 )
-"""Few large pieces and many small ones, one call and many, one round and (8 KiB under `auto`) many."""
+"""Few large pieces and many small ones, on borders of pages and not, one call and many, one round and (8 KiB under
+`auto`) many."""
 
 
 @dataclass(frozen=True)

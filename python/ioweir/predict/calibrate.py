@@ -88,6 +88,8 @@ class Measured:
     """Of kernels on one node whose processors are to be described, too."""
     known: Mapping[str, float] = field(default_factory=dict)
     """Figures for the machine file that no case of these needs."""
+    processors: int = 0
+    """That ranks of the runs shared; 0: not said."""
 
 
 def calibrate(options: Options) -> dict[str, Any]:
@@ -145,6 +147,9 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
     near: dict[str, float] = {}
     if found.storage is None:
         free = _free(found)
+        if found.processors:
+            named = {one.name for one in free}
+            free += [one for one in node.of_processors() if one.name not in named]
     else:
         base |= node.base(found.storage)
         first = node.first(found.cases, base, found.storage)
@@ -201,15 +206,32 @@ def _measured(options: Options) -> Measured:
         runs = case_files.of_runs(options.runs, parts[0].slowdown if parts else ())
         count = max((max(case.placed.targets, default=0) + 1 for case in runs), default=1)
         slow = max((case.placed.slowdown for case in runs), key=len)
-        parts.append(Measured(runs, count, slow, (), f"{len(runs)} runs of kernels"))
+        processors = _processors_of(runs, options.runs)
+        known = {"node.processors": float(processors)} if processors else {}
+        parts.append(
+            Measured(runs, count, slow, (), f"{len(runs)} runs of kernels", known=known, processors=processors)
+        )
     first = max(parts, key=lambda part: part.count)
     return replace(
         first,
         cases=[case for part in parts for case in part.cases],
         remarks=tuple(remark for part in parts for remark in part.remarks),
         known={name: value for part in parts for name, value in part.known.items()},
+        processors=max(part.processors for part in parts),
         how=", ".join(part.how for part in parts),
     )
+
+
+def _processors_of(runs: Sequence[case_files.KernelCase], file: Path) -> int:
+    """The number that all runs say, or none says."""
+    said = sorted({run.processors for run in runs})
+    if len(said) > 1:
+        raise IoweirError(
+            f"--runs {file}: runs on {', '.join(map(str, said))} processors (0: not said): a machine file describes "
+            "one kind of node; give the same `processors` with each run, or with none",
+            EXIT_USAGE,
+        )
+    return said[0]
 
 
 def of_trace(directory: Path) -> Measured:

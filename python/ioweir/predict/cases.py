@@ -96,6 +96,8 @@ class KernelCase:
     """Without a plan: `plan` is not used."""
     family: str = ""
     """Of several groups that are held out together; "": the group is by itself."""
+    processors: int = 0
+    """Of the node whose ranks share them; 0: not said, and the machine says it or does not."""
 
     @property
     def held_with(self) -> str:
@@ -105,6 +107,8 @@ class KernelCase:
     def simulated_s(self, figures: Mapping[str, float]) -> float:
         """Without opening."""
         plan = library_rule(figures, self.ranks)[0] if self.by_library else self.plan
+        if self.processors:
+            figures = {**figures, "node.processors": float(self.processors)}
         run = called(
             compiled().simulate_kernel, self.placed.figures(figures), self.placed.slow(), plan, "a case", 0,
             self.kernel, self.ranks, list(self.settings), 0.0, True, not self.writes, SEED, self.by_library,
@@ -193,9 +197,10 @@ def _of_row(row: Any, where: str, slowdown: Sequence[float]) -> list[KernelCase]
         targets = tuple(map(int, row.get("targets", [])))
         seconds = {name: _seconds(row[f"{name}_s"]) for name in ("write", "read") if row.get(f"{name}_s") is not None}
         slow = tuple(float(value) for value in row.get("slowdown", slowdown))
-        for number in (ranks, *targets):
+        processors = int(row.get("processors", 0))
+        for number in (ranks, *targets, processors):
             if not 0 <= number <= _MOST_NUMBER:
-                raise ValueError(f"{str(number)[:20]} ranks or targets")
+                raise ValueError(f"{str(number)[:20]} ranks, targets or processors")
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise _no_run(where, error) from error
     group = json.dumps([kernel, settings, ranks, "library" if by_library else plan, targets, slow])
@@ -217,6 +222,7 @@ def _of_row(row: Any, where: str, slowdown: Sequence[float]) -> list[KernelCase]
             name == "write",
             Placed(targets, slow),
             by_library,
+            processors=processors,
         )
         for name, took in seconds.items()
     ]

@@ -38,6 +38,9 @@ _PROCESSOR: Final = (
     Free("processor.handover_s", 1e-8, 1e-2, 5e-6),
     Free("processor.piece_s", 1e-9, 1e-5, 3e-8),
     Free("processor.operation_s", 1e-8, 1e-4, 1e-6),
+    Free("processor.page_s", 1e-9, 1e-4, 3e-7),
+    Free("processor.sync_s", 1e-7, 1e-1, 3e-5),
+    Free("processor.index_s", 1e-7, 1e-1, 3e-5),
     Free("processor.write_bytes_per_s", 1e8, 3e10, 2e9),
     Free("processor.read_bytes_per_s", 1e8, 3e10, 4e9),
     Free("fabric.message_s", 1e-8, 1e-2, 5e-6),
@@ -111,6 +114,11 @@ def base(storage: Storage) -> dict[str, float]:
     if storage.in_memory:
         known |= {"targets.write_bytes_per_s": NO_BOUND, "targets.request_s": 0.0}
     return known
+
+
+def of_processors() -> list[Free]:
+    """Of ranks that share a node's processors, whatever their files lie on."""
+    return list(_PROCESSOR)
 
 
 def free(cases: Sequence[KernelCase], storage: Storage) -> list[Free]:

@@ -24,7 +24,8 @@ def test_regret_is_against_the_best_of_all() -> None:
     assert round(one.regret_of_same_rounds(MEASURED), 9) == 0.05
     assert one.gain(SIMULATED) == 4
     assert one.inside(SIMULATED)
-    assert row(AS_IT_IS, AS_IT_IS).regret(MEASURED) == 3
+    assert row(AS_IT_IS, AS_IT_IS).regret_of_same_rounds(MEASURED) == 3
+    assert 3 <= row(AS_IT_IS, AS_IT_IS).regret(MEASURED) < 3.1
 
 
 def test_harm_and_a_broken_promise_miss_their_bars() -> None:

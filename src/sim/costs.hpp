@@ -32,7 +32,8 @@ public:
     }
     /// A read or write of a file through the page cache, of so many pieces of memory; `pages` are written for the first time.
     [[nodiscard]] Seconds operation(bool writes, std::int64_t pieces, std::int64_t bytes, std::int64_t pages) const {
-        return figures_.operation_s + static_cast<double>(pages) * figures_.page_s + static_cast<double>(pieces - 1) * piece_s_ +
+        return figures_.operation_s + static_cast<double>(pages) * figures_.page_s +
+               static_cast<double>(pieces - 1) * piece_s_ +
                static_cast<double>(bytes) / (writes ? figures_.write_bytes_per_s : figures_.read_bytes_per_s);
     }
 

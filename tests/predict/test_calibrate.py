@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import sys
@@ -229,9 +230,11 @@ def test_ranks_that_share_processors(tmp_path: Path) -> None:
         "fabric.latency_s": 1e-6, "targets.cache_bytes_per_s": 1e10,
     }  # fmt: skip
     lines = []
-    for transfer in ("64 KiB", "256 KiB", "1 MiB", "4 MiB"):
+    # One rank alone tells a call from a seek.
+    for ranks, transfer in itertools.product((1, 2, 4), ("64 KiB", "256 KiB", "1 MiB", "4 MiB")):
         row = {
-            "kernel": "ior-segmented", "settings": ["data=4 MiB", f"transfer={transfer}"], "ranks": 4, "processors": 2,
+            "kernel": "ior-segmented", "settings": ["data=4 MiB", f"transfer={transfer}"], "ranks": ranks,
+            "processors": 2,
         }  # fmt: skip
         case = of_rows([{**row, "write_s": 1.0}])[0]
         lines.append(json.dumps({**row, "write_s": case.simulated_s(true)}))

@@ -148,8 +148,12 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
     if found.storage is None:
         free = _free(found)
         if found.processors:
-            named = {one.name for one in free}
+            # Of one number of ranks, what a call costs can be a message's time or a rank's work. Only work grows with
+            # the ranks that share a processor, as calls of ranks that wait for each other there do.
+            free = [one for one in free if one.name not in _EXCHANGE]
+            named = {*_EXCHANGE, *(one.name for one in free)}
             free += [one for one in node.of_processors() if one.name not in named]
+            near = node.near_of_calls(found.cases, free, base)
     else:
         base |= node.base(found.storage)
         first = node.first(found.cases, base, found.storage)

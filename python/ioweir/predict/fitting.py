@@ -13,6 +13,8 @@ recorded_runs.py), the file (calibrate.py).
 from __future__ import annotations
 
 import math
+import os
+from concurrent import futures
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -153,10 +155,12 @@ def _solve(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float
         return np.concatenate([misfit, (clipped - middle) / width])
 
     inside = np.clip(np.asarray(start), lower + 1e-6, upper - 1e-6)
-    return optimize.least_squares(
-        residuals, inside, bounds=(lower, upper), loss="soft_l1", diff_step=_relative_step(inside), x_scale=width,
-        max_nfev=40,
-    )  # fmt: skip
+    # Simulations let other threads run: a derivative a processor.
+    with futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as processors:
+        return optimize.least_squares(
+            residuals, inside, bounds=(lower, upper), loss="soft_l1", diff_step=_relative_step(inside), x_scale=width,
+            max_nfev=40, workers=processors.map,
+        )  # fmt: skip
 
 
 def _relative_step(logs: Any) -> Any:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ioweir.predict.cases import KernelCase
+    from ioweir.predict.fitting import Case
 
 _MOUNTS: Final = Path("/proc/self/mounts")
 MEMORY_KINDS: Final = ("tmpfs", "ramfs")
@@ -55,6 +56,9 @@ _DEVICE: Final = (
     Free("targets.write_bytes_per_s", 1e6, 2e10, 1e9),
     Free("targets.request_s", 1e-6, 1.0, 3e-3),
 )
+_CALL: Final = "processor.call_s"
+_CALLS: Final = (3e-5, 1e-3, 1e-2)
+"""Ranks that sleep while they wait, and ranks that spin, on as many processors and on fewer."""
 _TRIED_TOGETHER: Final = 4
 """Of the library's ways, those that explain its runs best, which are fitted together with all others."""
 _BUFFERS: Final = (16 << 20, 4 << 20)
@@ -119,6 +123,12 @@ def base(storage: Storage) -> dict[str, float]:
 def of_processors() -> list[Free]:
     """Of ranks that share a node's processors, whatever their files lie on."""
     return list(_PROCESSOR)
+
+
+def near_of_calls(cases: Sequence[Case], free: Sequence[Free], base: Mapping[str, float]) -> dict[str, float]:
+    """Where a fit begins: what a call costs spans decades, and from far away a fit explains it by other figures."""
+    tried = [fitting.misfit(cases, free, base, {_CALL: start}) for start in _CALLS]
+    return min(tried, key=lambda one: one[0])[1]
 
 
 def free(cases: Sequence[KernelCase], storage: Storage) -> list[Free]:

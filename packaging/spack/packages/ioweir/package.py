@@ -48,7 +48,7 @@ class Ioweir(PythonPackage):
     depends_on("python@3.10:", type=("build", "link", "run"))
     depends_on("py-numpy@1.26:", type=("build", "run"))
     depends_on("py-pyarrow@18:", type=("build", "run"))
-    depends_on("py-scipy@1.15:", type=("build", "run"))
+    depends_on("py-scipy@1.16:", type=("build", "run"))
     depends_on("py-typer@0.15:0.28", type=("build", "run"))
     depends_on("py-rich@13.9:", type=("build", "run"))
     depends_on("py-zstandard@0.23:", type=("build", "run"))

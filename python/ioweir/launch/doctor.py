@@ -139,7 +139,7 @@ def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str
         )
         known = launchers.OPEN_MPI_4
     else:
-        _say(result, "ok", f"launcher {path}: {known.kind.value}; only its ranks get the preload")
+        _say(result, "ok", f"launcher {path}: {known.options.title}; only its ranks get the preload")
     inner = words[at:]
     context = launchers.parse(known, inner)[0]
     for doubt in launchers.doubts(known, inner, (context,)):

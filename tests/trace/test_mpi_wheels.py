@@ -1,8 +1,8 @@
-"""Open MPI 5 and MPICH 5 as PyPI has them, and MPI's standard ABI: the same exact figures as under Debian's libraries.
+"""Open MPI 5, MPICH 5 and Intel MPI as PyPI has them, and MPI's standard ABI: the same exact figures as under Debian's.
 
 Each is installed from its own locked requirements into a directory below build/ (both bring an `mpiexec`, so neither
 can be in .venv); programs are compiled with its mpicc and launched with its mpiexec. The back ends are compiled against
-Debian's headers, that of the standard ABI against src/mpi/standard_abi.
+Debian's headers, that of the standard ABI against src/mpi/standard_abi. Intel MPI's is MPICH's.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import test_exact
 import test_languages
 import test_mpi_calls
 import test_requests
-from tracing import build, ioweir_run, run
-from wheels import WHEELS, Wheel
+from tracing import IOWEIR, build, ioweir_run, run
+from wheels import OF_MPI4PY, WHEELS, Wheel
 
 SCRIPT: Final = Path(__file__).resolve().parent / "programs" / "known_mpi4py.py"
 RANKS: Final = 3
+BLOCK: Final = 40_000
 
 
 @pytest.fixture(scope="module", params=WHEELS, ids=lambda wheel: wheel.name)
@@ -66,9 +67,44 @@ def test_requests_are_followed_to_their_completion(wheel: Wheel, tmp_path: Path)
         test_requests.check_requests(wheel.mpi(), profiling, tmp_path / str(profiling), several=several)
 
 
-# mpi4py's wheels are linked with libmpi.so, not with libmpi_abi.so.
+def expected(ranks: int) -> bytes:
+    """What access.c writes."""
+    return bytes(1 + (rank * 31 + at) % 251 for rank in range(ranks) for at in range(BLOCK))
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("ranks", [1, RANKS])
+def test_a_plan_is_applied_and_verified(wheel: Wheel, ranks: int, tmp_path: Path) -> None:
+    plan, path = tmp_path / "plan.toml", tmp_path / "file"
+    plan.write_text('[[file]]\nmatch = "file"\nwriters = "aggregators:1"\n')
+    command = wheel.mpi().launch(ranks, build("access.c", wheel.mpi().cc), path, "never")
+    # It would not return 0 if nothing had been verified.
+    traced = ioweir_run(tmp_path / "trace", command, options=["--plan", plan, "--verify"])
+    assert path.read_bytes() == expected(ranks)
+    engines = [event for event in traced.trace.of(str(path)) if event.origin == "engine" and event.op == "write"]
+    assert {event.rank for event in engines} == {0}
+    assert sum(event.bytes for event in engines if event.layer == "POSIX") == ranks * BLOCK
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("ranks", [1, RANKS])
+def test_containers_hold_what_was_written(wheel: Wheel, ranks: int, tmp_path: Path) -> None:
+    program = build("access.c", wheel.mpi().cc)
+    for number, mapping in enumerate(("grouped:2", "log", "subfiles:2")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        plan, path, merged = folder / "plan.toml", folder / "file", folder / "merged"
+        plan.write_text(f'[[file]]\nmatch = "file"\nmapping = "{mapping}"\nstripe = {{ size = "16 KiB" }}\n')
+        command = wheel.mpi().launch(ranks, program, path, "never")
+        ioweir_run(folder / "trace", command, options=["--plan", plan, "--verify"])
+        assert path.read_bytes().startswith(b"ioweir container "), mapping
+        run([*IOWEIR, "check", path]).expect()
+        run([*IOWEIR, "merge", path, "-o", merged]).expect()
+        assert merged.read_bytes() == expected(ranks), mapping
+
+
 @pytest.mark.one_of(4)
-@pytest.mark.parametrize("wheel", WHEELS[:2], indirect=True, ids=lambda wheel: wheel.name)
+@pytest.mark.parametrize("wheel", OF_MPI4PY, indirect=True, ids=lambda wheel: wheel.name)
 @pytest.mark.parametrize("runner", [(), ("-m", "mpi4py")], ids=["script", "python -m mpi4py"])
 def test_mpi4py(wheel: Wheel, runner: tuple[str, ...], tmp_path: Path) -> None:
     python = wheel.installed() / "bin" / "python"

@@ -139,7 +139,7 @@ def _look_at_launcher(words: Sequence[str], result: Examination) -> Sequence[str
         )
         known = launchers.OPEN_MPI_4
     else:
-        _say(result, "ok", f"launcher {path}: {known.kind.value}; only its ranks get the preload")
+        _say(result, "ok", f"launcher {path}: {known.options.title}; only its ranks get the preload")
     inner = words[at:]
     context = launchers.parse(known, inner)[0]
     for doubt in launchers.doubts(known, inner, (context,)):
@@ -314,6 +314,13 @@ def _examine_closure(found: elf.Closure | None, result: Examination) -> None:
         result["mpi"], result["mpi_library"] = mpi[0], found.libraries[mpi[1]].path
         result["layers"][MPI_IO] = True
         _say(result, "ok", f"MPI library: {mpi[0]} ({found.libraries[mpi[1]].path})")
+    elif (translator := linking.translator_of(found.libraries)) is not None:
+        _say(
+            result,
+            "warning",
+            f"{translator} translates between MPI libraries: MPI calls through it are not traced, POSIX calls are. "
+            "Run the program with the MPI library that it was compiled for",
+        )
     elif linked and linking.NOTE_MPI in binary.notes:
         result["layers"][MPI_IO] = True
         _say(result, "ok", "MPI library: linked statically, and so is ioweir in front of it")

@@ -134,6 +134,11 @@ def kind_of_libraries(sonames: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
+def translator_of(sonames: Iterable[str]) -> str | None:
+    """The library that translates between MPI libraries, if there is one: handles are its own."""
+    return next((soname for soname in sonames if re.match(r"lib(mpitrampoline|wi4mpi\w*|muk)\.so", soname)), None)
+
+
 def _said(*words: str) -> str:
     try:
         done = subprocess.run(

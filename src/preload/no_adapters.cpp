@@ -12,7 +12,8 @@
 namespace ioweir::preload {
 namespace {
 
-constexpr const char* how_to_have_it = ": this ioweir was built for the demonstration alone. Build the rest: make package";
+constexpr const char* how_to_have_it =
+    ": this ioweir was built for the demonstration alone. Build the rest: make package";
 
 void say(const Services& services, const std::string& text) {
     int rank = 0;

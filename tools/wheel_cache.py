@@ -60,6 +60,10 @@ def problem(place: Path) -> str | None:
         return f"{place}: belongs to another user"
     if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"{place}: others can write into it (chmod go-w)"
+    for parent in place.resolve().parents:
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            return f"{parent}: others can put another folder into the place of {place}"
     return None
 
 

@@ -86,6 +86,11 @@ def test_a_folder_into_which_others_can_write_is_not_believed(tmp_path: Path) ->
     for mode in (0o720, 0o702, 0o777):
         place.chmod(mode)
         assert "others can write into it" in str(wheel_cache.problem(place))
+    place.chmod(0o700)
+    place.parent.chmod(0o777)
+    assert "others can put another folder into the place of" in str(wheel_cache.problem(place))
+    place.parent.chmod(0o1777)
+    assert wheel_cache.problem(place) is None
     (tmp_path / "link").symlink_to(place)
     assert "is no directory" in str(wheel_cache.problem(tmp_path / "link"))
 

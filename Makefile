@@ -78,8 +78,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PYTHONDONTWRITEBYTECODE := 1
 
 # What the installed package is made from. Test and benchmark sources are left out: they do not enter it.
-PACKAGE_SOURCES := $(shell find CMakeLists.txt pyproject.toml README.md cmake include kernels spec src python tools/generate.py \
-    tools/generator -type f ! -name '*.pyc' 2>/dev/null)
+PACKAGE_SOURCES := $(shell tools/package_sources.sh)
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -101,14 +100,17 @@ $(VENV)/.stamp-package: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock
 	touch $@
 
 # On a fresh machine the demonstration has only what it needs: fewer packages, and half of the compiling, for the rest is for other
-# MPI libraries and for programs that are linked with the tracer.
+# MPI libraries, for programs that are linked with the tracer, and for HDF5 and netCDF. Compiling begins while Python packages arrive.
 package-for-demo:
 	@if [ -e $(VENV)/.stamp-lock ]; then exec $(MAKE) package; fi
 	tools/deps.sh --demo
-	tools/venv.sh --for-demo
-	$(MAKE) -s $(VENV)/.stamp-package-for-demo
+	tools/venv.sh --to-build
+	tools/venv.sh --for-demo &
+	packages=$$!
+	if ! $(MAKE) -s $(VENV)/.stamp-package-for-demo; then wait $$packages || true; exit 1; fi
+	wait $$packages
 
-$(VENV)/.stamp-package-for-demo: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock-for-demo
+$(VENV)/.stamp-package-for-demo: $(PACKAGE_SOURCES) $(VENV)/.stamp-lock-to-build
 	@echo "-- building what the demonstration needs of ioweir into .venv (make package builds the rest)"
 	tools/package.sh --for lmp
 	touch $@
@@ -250,4 +252,4 @@ wheels: venv
 	@tools/wheels.sh
 
 clean:
-	@rm -rf build demo-output $(VENV)/.stamp-package .mypy_cache .ruff_cache .pytest_cache
+	@rm -rf build demo-output $(VENV)/.stamp-package $(VENV)/.stamp-package-for-demo .mypy_cache .ruff_cache .pytest_cache

@@ -7,13 +7,11 @@ cd "$(dirname "$0")/.."
 prefix=$(mkdir -p "$1" && cd "$1" && pwd)
 home="$prefix/lib/ioweir"
 lock=$(mktemp)
-wheel=$(mktemp -d)
-trap 'rm -rf "$lock" "$wheel"' EXIT
+trap 'rm -f "$lock"' EXIT
+wheel=build/wheel  # tools/package.sh has put it there
 echo "-- installing into $home"
 rm -rf "$home"
 mkdir -p "$prefix/lib" "$prefix/bin"
-.venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps --no-index \
-    -w "$wheel" .
 "$(tools/find_python.sh)" -m venv "$home"
 # The lock serves as constraints: the wheel asks for its run-time packages only, the lock says which versions.
 sed -e '/^ *--hash/d' -e '/^ *#/d' -e 's/ *\\$//' requirements.lock >"$lock"

@@ -2,8 +2,8 @@
 """The part of requirements.lock that building and running ioweir needs: what `make demo` installs on a fresh machine.
 
 In: requirements.in, whose sections "# build" and "# run" name packages, and the lock, whose comments say what each
-package comes with. Out: those lines of the lock, hashes included, on standard output. Runs before any package is
-installed, so that it needs nothing but Python.
+package comes with. Out: those lines of the lock, hashes included, on standard output. Words name sections, where not
+both are wanted. Runs before any package is installed, so that it needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -11,19 +11,23 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 ROOT = Path(__file__).resolve().parent.parent
-SECTIONS = ("# build", "# run")
+SECTIONS = ("build", "run")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def named(text: str) -> set[str]:
-    """Packages below the headings of SECTIONS."""
+def named(text: str, sections: Collection[str] = SECTIONS) -> set[str]:
+    """Packages below the headings of these sections."""
     names: set[str] = set()
     inside = False
     for line in text.splitlines():
         if line.startswith("#"):
-            inside = line in SECTIONS
+            inside = line[2:] in sections
         elif inside and (found := _NAME.match(line)):
             names.add(found[0].lower())
     return names
@@ -53,4 +57,5 @@ def part(lock: str, wanted: set[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(part((ROOT / "requirements.lock").read_text(), named((ROOT / "requirements.in").read_text())))
+    wanted = named((ROOT / "requirements.in").read_text(), sys.argv[1:] or SECTIONS)
+    sys.stdout.write(part((ROOT / "requirements.lock").read_text(), wanted))

@@ -1,4 +1,4 @@
-"""`ioweir` without arguments, the sections of its help, completion of shells, and NO_COLOR."""
+"""`ioweir` without arguments, the sections of its help, completion of shells, --color and NO_COLOR."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from ioweir.base import color
 from ioweir.cli.app import _of_command, app, help_page
 from ioweir.cli.start import HELP_COLUMNS, ready_answer
 from ioweir.report.report_text import console_for, say
@@ -120,3 +121,34 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch, wanted: str, colo
         say(console, "text", "yellow")
     assert ("\x1b[33m" in stream.getvalue()) == coloured
     assert "text" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("word", "no_color", "on_terminal", "in_file"),
+    [
+        ("auto", "", True, False),
+        ("auto", "1", False, False),
+        ("always", "", True, True),
+        ("always", "1", True, True),
+        ("never", "", False, False),
+    ],
+)
+def test_color_is_as_asked_for(
+    monkeypatch: pytest.MonkeyPatch, word: str, no_color: str, on_terminal: bool, in_file: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(color, "_wanted", word)
+    for stream, coloured in ((Terminal(), on_terminal), (io.StringIO(), in_file)):
+        with console_for(stream) as console:
+            say(console, "te\x1b[2Jxt", "yellow")
+        assert ("\x1b[33m" in stream.getvalue()) == coloured
+        assert "te\\x1b[2Jxt" in stream.getvalue()
+
+
+def test_color_stands_before_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(color, "_wanted", color.AUTO)
+    assert CliRunner().invoke(app, ["--color", "never", "kernel", "--list"]).exit_code == 0
+    assert color.no_color() is True
+    wrong = CliRunner().invoke(app, ["--color", "blue", "kernel", "--list"])
+    assert "--color 'blue': write auto, always or never" in str(wrong.exception)

@@ -6,6 +6,7 @@ how pages read (tools/check_prose.py).
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -111,3 +112,52 @@ def test_messages_on_the_page_are_messages_of_ioweir() -> None:
     assert len(rows) > 50
     parts = [(row, part) for row in rows for part in row.removeprefix("ioweir: ").split("...") if part.strip()]
     assert [row for row, part in parts if part not in text and part.strip() not in text] == []
+
+
+def raised() -> list[tuple[str, str]]:
+    """Where the Python part raises an error for the user, and its text. `...` stands for what is put in."""
+    found = []
+    for path in sorted((ROOT / "python" / "ioweir").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("IoweirError") and node.args:
+                found.append((f"{path.relative_to(ROOT)}:{node.lineno}", literal(node.args[0])))
+    return found
+
+
+def literal(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(literal(part) if isinstance(part, ast.Constant) else "..." for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return literal(node.left) + literal(node.right)
+    return literal(node.body) if isinstance(node, ast.IfExp) else "..."
+
+
+def kinds() -> dict[str, list[str]]:
+    """Words of each kind of message that the page tells of."""
+    rows = re.findall(r"^\| ([a-z][^`|]*?): ((?:`[^`|]+`,? ?)+) \|", MESSAGES.read_text(encoding="utf-8"), re.MULTILINE)
+    return {kind: re.findall(r"`([^`]+)`", words) for kind, words in rows}
+
+
+def is_in(words: str, text: str) -> bool:
+    return re.search(".*?".join(re.escape(part) for part in words.split("...")), text) is not None
+
+
+def test_every_message_is_on_the_page_or_of_a_kind_that_is() -> None:
+    rows = re.findall(r"^\| `(.+?)` \|", MESSAGES.read_text(encoding="utf-8"), re.MULTILINE)
+    every = [words for of_kind in kinds().values() for words in of_kind]
+    assert len(kinds()) > 10
+    # Words that are all put in come from elsewhere: from the compiled part, or from another message.
+    texts = [(where, text) for where, text in raised() if re.search(r"[a-z]{3}", text)]
+    assert len(texts) > 250
+    assert [
+        f"{where}: {text}"
+        for where, text in texts
+        if not any(is_in(row.strip(), text) for row in rows) and not any(is_in(words, text) for words in every)
+    ] == []
+
+
+def test_no_kind_is_empty() -> None:
+    texts = [text for _, text in raised()]
+    assert [words for of_kind in kinds().values() for words in of_kind if not any(is_in(words, t) for t in texts)] == []

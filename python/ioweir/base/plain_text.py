@@ -136,6 +136,13 @@ def write_names(text: str) -> None:
         binary.write(os.fsencode(f"{text}\n"))
 
 
+def write_painted(stream: IO[str], text: str) -> None:
+    """Write text of ours that holds a terminal's escape sequences; what it quotes has been made harmless before."""
+    out = raw(stream)
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
 def raw(stream: IO[str]) -> IO[str]:
     """The stream itself: for what paints a terminal, and shows hostile characters on its own."""
     return stream.raw if isinstance(stream, Stream) else stream

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import typer.main
 
-from ioweir.base import plain_text
+from ioweir.base import color, plain_text
 from ioweir.cli import compare, containers, defaults, ending, launch, plan, predict, replay, report, site, targets
 from ioweir.cli.arguments import COMMAND
 from ioweir.cli.sections import Sections
 from ioweir.cli.start import COMPLETION, FIRST_STEPS, HELP_COLUMNS
-from ioweir.errors import EXIT_CODES
+from ioweir.errors import EXIT_CODES, EXIT_USAGE, IoweirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,10 +57,20 @@ def _common(
     version: Annotated[  # noqa: ARG001 (its callback does it)
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
+    colored: Annotated[
+        str,
+        typer.Option(
+            "--color", metavar="auto|always|never", help="Color text; auto: on terminals, unless NO_COLOR is set."
+        ),
+    ] = color.AUTO,
     use_defaults: Annotated[
         bool, typer.Option("--defaults/--no-defaults", help="Take defaults of options from defaults.toml.")
     ] = True,
 ) -> None:
+    try:
+        color.choose(colored)
+    except ValueError as error:
+        raise IoweirError(f"--color {error}", EXIT_USAGE) from error
     if use_defaults and context.invoked_subcommand not in (None, "defaults"):
         context.default_map = defaults.default_map(lambda: typer.main.get_command(app))
     if context.invoked_subcommand is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from ioweir.base import plain_text
+from ioweir.base import plain_text, progress
 from ioweir.cli.arguments import JsonOption
 from ioweir.cli.printing import print_json
 from ioweir.errors import EXIT_USAGE, IoweirError
@@ -65,7 +65,8 @@ def compare(
             EXIT_USAGE,
         )
     before, after = (runs, to) if to else (runs[:1], runs[1:])
-    result = comparison.compare_directories(before, after, force=force)
+    with progress.shown("reading the runs", sys.stderr):
+        result = comparison.compare_directories(before, after, force=force)
     if html is not None:
         from ioweir.html import compare_page  # noqa: PLC0415
 

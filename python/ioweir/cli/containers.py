@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ioweir.base import plain_text
+from ioweir.base import plain_text, progress
 from ioweir.cli.arguments import JsonOption, fits
 from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED
@@ -31,7 +31,8 @@ def merge(
     """Make one ordinary file of one whose bytes lie in several."""
     from ioweir.containers import container  # noqa: PLC0415
 
-    merged = container.merge(file, output, unfinished)
+    with progress.shown("merging", sys.stderr):
+        merged = container.merge(file, output, unfinished)
     plain_text.print_lines([merged.text])
     for text in merged.missing:
         print(plain_text.line(f"ioweir: {text}"), file=sys.stderr)
@@ -65,7 +66,9 @@ def convert(
     from ioweir.containers import partitioned_convert  # noqa: PLC0415
 
     wanted = partitioned_convert.Wanted(source, target, to, files, step, flat, tuple(types or ()), replace)
-    plain_text.print_lines([partitioned_convert.convert(wanted)])
+    with progress.shown("converting", sys.stderr):
+        said = partitioned_convert.convert(wanted)
+    plain_text.print_lines([said])
 
 
 def ls(files: FilesArgument, as_json: JsonOption = False) -> None:
@@ -82,7 +85,11 @@ def check(files: FilesArgument, as_json: JsonOption = False) -> None:
     """Check files whose bytes lie in several, and HDF5 files: complete, and nothing damaged? Exit code 1 if not."""
     from ioweir.containers import container, hdf5_file, partitioned  # noqa: PLC0415
 
-    checked = [partitioned.describe(file) or hdf5_file.describe(file) or container.check(file) for file in files]
+    with progress.shown("checking", sys.stderr):
+        checked = [
+            partitioned.describe(file) or hdf5_file.describe(file) or container.check(file)
+            for file in progress.counted(files)
+        ]
     text = {False: container.verdict, True: partitioned.verdict}
     print_result(as_json, checked, lambda: [line for one in checked for line in text["step" in one](one)])
     sys.exit(EXIT_FAILED if any(one["problems"] for one in checked) else 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ioweir.base import progress
 from ioweir.cli.arguments import JsonOption, fits, refuse_typed
 from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_USAGE, IoweirError
@@ -81,7 +83,8 @@ def simulate(
         return
     if plot is not None:
         raise IoweirError("--plot draws a sweep; add --sweep AXIS=VALUE,...", EXIT_USAGE)
-    result = simulation.simulate(options)
+    with progress.shown("simulating", sys.stderr):
+        result = simulation.simulate(options)
     print_result(as_json, result, lambda: text.to_text(result))
 
 
@@ -184,7 +187,8 @@ def _sweep(options: Options, sweeps: list[str], plot: Path | None, *, as_json: b
     from ioweir.predict import sweep, sweep_text  # noqa: PLC0415
 
     picture.check_name("--plot", plot)
-    result = sweep.sweep(options, sweep.axes_of(sweeps))
+    with progress.shown("simulating", sys.stderr):
+        result = sweep.sweep(options, sweep.axes_of(sweeps))
     failed = all("error" in point for point in result["points"])
     if plot is not None and not failed:
         picture.save(plot, sweep_text.chart(result))
@@ -236,6 +240,8 @@ def calibrate(
 
         calibration.check(options)
         kind = kernel_runs.mpi_of(mpi)
-        options = replace(options, mpi=kind, kernel_rows=kernel_runs.rows(kernels, kind, ranks, repeats))
-    result = calibration.calibrate(options)
+        with progress.shown("running kernels", sys.stderr):
+            options = replace(options, mpi=kind, kernel_rows=kernel_runs.rows(kernels, kind, ranks, repeats))
+    with progress.shown("measuring and fitting" if targets else "fitting", sys.stderr):
+        result = calibration.calibrate(options)
     print_result(as_json, result, lambda: calibration.to_text(result))

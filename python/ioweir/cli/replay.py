@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ioweir.base import progress
 from ioweir.cli.arguments import JsonOption, fits, refuse_typed
 from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED, EXIT_OK
@@ -55,23 +56,12 @@ def replay(
         unused = ("directory", "plan", "output", "think", "mpi", "hint", "memory", "keep")
         refuse_typed(context, unused, "does not go with --script, which replays nothing")
     memory_bytes = parse_bytes("--memory", memory, 1)
-    result = run.replay(
-        run.Options(
-            trace,
-            directory,
-            plan,
-            output,
-            ranks,
-            think,
-            mpi,
-            seed,
-            memory_bytes,
-            tuple(hint or ()),
-            keep,
-            tuple(also or ()),
-            script,
-        )
-    )
+    options = run.Options(
+        trace, directory, plan, output, ranks, think, mpi, seed, memory_bytes, tuple(hint or ()), keep,
+        tuple(also or ()), script,
+    )  # fmt: skip
+    with progress.shown("replaying", sys.stderr):
+        result = run.replay(options)
     print_result(as_json, result, lambda: run.to_text(result))
     sys.exit(EXIT_FAILED if run.failed(result) else EXIT_OK)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ioweir.base import plain_text
+from ioweir.base import plain_text, progress
 from ioweir.cli import show
 from ioweir.cli.arguments import JsonOption, refuse_typed
 from ioweir.cli.printing import print_result
@@ -66,7 +66,8 @@ def timeline(
     """Show when each file, storage target or rank was written or read in a traced run."""
     from ioweir.report import timeline as over_time  # noqa: PLC0415
 
-    result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
+    with progress.shown("reading the trace", sys.stderr):
+        result = over_time.timeline(directory, over_time.Options(op, by, bins, picture))
     print_result(as_json, result, lambda: over_time.to_text(result))
     show.fail_if(result.unreadable)
 
@@ -104,7 +105,8 @@ def merge_sums(
     """Add up the events of each node, and put the sums of all nodes together: reports then read no event."""
     from ioweir.report import merge_sums as merging  # noqa: PLC0415
 
-    merged = merging.merge(sources, output, jobs=jobs, hosts=host)
+    with progress.shown("adding up the nodes' events", sys.stderr):
+        merged = merging.merge(sources, output, jobs=jobs, hosts=host)
     print_result(as_json, merging.to_json(merged), lambda: merging.to_text(merged))
 
 
@@ -121,8 +123,9 @@ def compress(
     """Compress the nodes' files of a trace, as `ioweir run` does at its end."""
     from ioweir.trace import compressed, reader  # noqa: PLC0415
 
-    trace = reader.read(directory)
-    done = compressed.compress_all(directory, trace, also_unfinished=unfinished)
+    with progress.shown("compressing", sys.stderr):
+        trace = reader.read(directory)
+        done = compressed.compress_all(directory, trace, also_unfinished=unfinished)
     print_result(as_json, compressed.to_json(done), lambda: compressed.to_text(done))
     show.fail_if(trace.unreadable)
 
@@ -150,6 +153,6 @@ def import_log(
     from ioweir.imports import run  # noqa: PLC0415
     from ioweir.launch import forwarding  # noqa: PLC0415
 
-    with forwarding.ending_in_order():
+    with forwarding.ending_in_order(), progress.shown("reading the log", sys.stderr):
         made = run.import_log(log, output)
     print_result(as_json, made, lambda: run.to_text(made))

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import one_thread, plain_text
+from ioweir.base import one_thread, plain_text, progress
 from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED, IoweirError
 
@@ -109,9 +109,10 @@ def findings(directory: Path, *, plan: str | None = None, events: bool = False, 
     from ioweir.trace.attribute import attribute_processes  # noqa: PLC0415
     from ioweir.trace.reader import load  # noqa: PLC0415
 
-    trace = load(directory, sums_of_many=not events)
-    one_thread.load_numpy()
-    found = findings_of(trace)
+    with progress.shown("looking for findings", sys.stderr):
+        trace = load(directory, sums_of_many=not events)
+        one_thread.load_numpy()
+        found = findings_of(trace)
     if plan is not None:
         plain_text.print_lines(text.plan_of(found, plan).splitlines())
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ioweir.base import plain_text
+from ioweir.base import plain_text, progress
 from ioweir.cli.arguments import JsonOption
 from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED, EXIT_USAGE, IoweirError
@@ -49,7 +49,7 @@ def site_add(
         raise IoweirError(f"--settled: {error}", EXIT_USAGE) from None
     if jobs is not None and jobs < 1:
         raise IoweirError(f"--jobs {jobs}: at least 1", EXIT_USAGE)
-    with Store.make_or_open(store) as opened:
+    with Store.make_or_open(store) as opened, progress.shown("reading traces", sys.stderr):
         done = collect.add(opened, places, settled_s, jobs or collect.processors(), anonymise=anonymise)
     print_result(as_json, done, lambda: _added(done))
     _say_not_read(opened)
@@ -93,7 +93,7 @@ def site_show(
 
     if top < 1:
         raise IoweirError(f"--top {top}: at least 1", EXIT_USAGE)
-    with Store.open(store) as opened:
+    with Store.open(store) as opened, progress.shown("reading the store", sys.stderr):
         result = summary.of(opened.tables(), since, until, user)
     if html is not None:
         from ioweir.html import site_page  # noqa: PLC0415

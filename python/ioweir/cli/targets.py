@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ioweir.base import plain_text
+from ioweir.base import plain_text, progress
 from ioweir.cli.arguments import COMMAND, Command, JsonOption, fits
 from ioweir.cli.printing import print_result
 from ioweir.errors import EXIT_FAILED
@@ -55,7 +55,8 @@ def probe(
 
     options = probing.options_of(window, discard, amount, repeats, at_once, confirm)
     picture.check_name("--plot", plot)
-    result = probing.probe(path, options, threshold, cache)
+    with progress.shown("probing", sys.stderr):
+        result = probing.probe(path, options, threshold, cache)
     if plot is not None:
         from ioweir.targets import probe_picture  # noqa: PLC0415
 

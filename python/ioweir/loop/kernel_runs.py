@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import processes
+from ioweir.base import processes, progress
 from ioweir.base.guarded_files import write_named
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding, kernel
@@ -129,7 +129,7 @@ def rows(
         raise IoweirError(f"--ranks {count}: give 2 or more; one rank exchanges nothing", EXIT_USAGE)
     kernel.refuse_too_many(count)
     found = []
-    for name, *settings in kernels:
+    for name, *settings in progress.counted(kernels):
         seconds = measured(folder, kind, name, settings, count, repeats)
         for way in ways(count):
             found.append({

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import progress, units
+from ioweir.base import columns, progress, units
 from ioweir.base.new_folder import require_writable
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
@@ -407,9 +407,12 @@ def _times(seconds: Sequence[float]) -> str:
 def to_text(result: dict[str, Any]) -> list[str]:
     """For a person."""
     lines = [f"MEASURED by replays of {result['what']}", ""]
-    for row in result["measured"]["ways"]:
-        ratio = "" if row.get("ratio") is None else f"  {units.times(row['ratio'])}: {row['verdict']}"
-        lines.append(f"  {row['strategy']:<44} {_times(row['seconds'])}{ratio}")
+    ways = result["measured"]["ways"]
+    wide = max((len(row["strategy"]) for row in ways), default=0)
+    for row in ways:
+        time = f"  {row['strategy']:<{wide}} {_times(row['seconds'])}"
+        ratio = row.get("ratio")
+        lines += [time] if ratio is None else columns.row(time, f"{units.times(ratio)}: {row['verdict']}")
     lines += ["", *result["reasons"]]
     if result["output"]:
         return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]

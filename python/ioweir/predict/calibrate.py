@@ -408,8 +408,8 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
     lines.append(f"error of the fit itself: median {fitted['median']:.1%}, 90th percentile {fitted['p90']:.1%}")
     for one in result["figures"]:
         known = f"{one['value']:.4g}, 90 % within {one['low']:.3g} .. {one['high']:.3g}"
-        unknown = f"not determined by the data: open, {one['low']:.3g} .. {one['high']:.3g}"
-        lines.append(f"  {one['name']:<28} {known if one['determined'] else unknown}")
+        unknown = f"open, not determined: {one['low']:.3g} .. {one['high']:.3g}"
+        lines.append(f"  {one['name']:<27} {known if one['determined'] else unknown}")
     slow = [(number, factor) for number, factor in enumerate(result["targets"]["slowdown"]) if factor != 1]
     lines += [f"  target {number} takes {factor:.2f} times as long as the others" for number, factor in slow]
     if result["kept"]:

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ioweir.base import toml_text, units
+from ioweir.base import progress, toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.plan.plan_check import check_plan, rule_for
@@ -178,7 +178,7 @@ def runs_of(program: Program, machine: Machine, plan: PlanRule, repeat: int, see
     """As many runs, each with a seed of its own and other values of what is open."""
     return [
         program.once(machine.drawn(shares), machine.slowdown(), plan, number)
-        for shares, number in draws(machine, repeat, seed)
+        for shares, number in progress.counted(draws(machine, repeat, seed))
     ]
 
 
@@ -317,7 +317,7 @@ def _result(
         "remarks": runs[0]["remarks"],
         "runs": len(runs),
         "seed": options.seed,
-        "interval": f"the lowest and the highest of {len(runs)} runs, over seeds and what is not known of the machine",
+        "interval": f"the lowest and the highest of {len(runs)} runs, over seeds and open figures",
         "open": {name: [values[0], values[-1]] for name, values in machine.open.items()},
         **phases,
         "rounds": counted["rounds"],

@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import toml_text
+from ioweir.base import progress, toml_text
 from ioweir.base.compiled import compiled
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import simulate
@@ -95,7 +95,7 @@ def sweep(options: Options, axes: Sequence[Axis]) -> dict[str, Any]:
     if not isinstance(program, Kernel) and any(axis.name == "ranks" for axis in axes):
         raise IoweirError("--sweep ranks: only of kernels; a recorded program has the ranks that it had", EXIT_USAGE)
     points: list[dict[str, Any]] = []
-    for values in itertools.product(*(axis.values for axis in axes)):
+    for values in progress.counted(list(itertools.product(*(axis.values for axis in axes)))):
         at = dict(zip((axis.name for axis in axes), values, strict=True))
         points.append({"point": at, **_simulated(options, machine, program, plan, at)})
     reference = points[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import picture, units
+from ioweir.base import columns, picture, units
 from ioweir.predict.simulate import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _NUMBERS: Final = ("ranks", "targets", "files")
 
 
 def to_text(result: Mapping[str, Any]) -> list[str]:
-    """Lines of at most 110 columns, where values are short."""
+    """Lines of at most 80 columns, where values are short."""
     lines = [
         f"SIMULATED {result['what']}",
         f"machine   {result['machine']}",
@@ -25,29 +25,30 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
     names = list(result["axes"])
     wide = {name: max(len(name), *(len(value) for value in result["axes"][name])) for name in names}
     head = "  ".join(f"{name:<{wide[name]}}" for name in names)
-    lines.append(f"  {head}  {'writing':>28} {'':>12}  {'reading':>28}")
+    lines.append(f"  {head}  {'':<7}  time")
     for point in result["points"]:
         row = "  ".join(f"{point['point'][name]:<{wide[name]}}" for name in names)
         if "error" in point:
             lines.append(f"  {row}  {point['error']}")
             continue
-        lines.append(f"  {row}  {_time(point['write'])}  {_time(point['read'])}".rstrip())
+        for name, verb in (("write", "writing"), ("read", "reading")):
+            if point[name]["bytes"]:
+                lines.append(f"  {row}  {verb}  {_time(point[name])}")
+                row = " " * len(row)
     lines += ["", "what would help, one change from the first row at a time:"]
     for row in result["helps"]:
         ratio = row["ratio"]
-        lines.append(
-            f"  {row['change']:<40} {row['verdict']}: {units.times(ratio['median'])} "
-            f"({ratio['low']:.2f} .. {ratio['high']:.2f})"
+        lines += columns.row(
+            f"  {row['change']:<30}",
+            f"{row['verdict']}: {units.times(ratio['median'])} ({ratio['low']:.2f} .. {ratio['high']:.2f})",
         )
     return lines + ([] if result["helps"] else ["  nothing else was simulated"])
 
 
 def _time(phase: Mapping[str, Any]) -> str:
-    if not phase["bytes"]:
-        return " " * 41
     seconds = phase["seconds"]
     span = f"{units.seconds(seconds['median'])} ({units.seconds(seconds['low'])} .. {units.seconds(seconds['high'])})"
-    return f"{span:>28} {units.size(phase['bytes_per_s']):>10}/s"
+    return f"{span:<28}  {units.size(phase['bytes_per_s']):>10}/s"
 
 
 def chart(result: Mapping[str, Any]) -> picture.Chart:

@@ -10,12 +10,12 @@ _SPLIT = {
     "exchange": "handing bytes over between ranks",
     "lock": "waiting for locks",
     "storage": "on storage",
-    "wait": "waiting for others' turns, for the slowest, or to open",
+    "wait": "waiting for a turn, for the slowest, or to open",
 }
 
 
 def to_text(result: dict[str, Any]) -> list[str]:
-    """Lines of at most 100 columns."""
+    """Lines of at most 80 columns, but for names."""
     lines = [
         f"SIMULATED {result['what']}",
         f"machine   {result['machine']}",

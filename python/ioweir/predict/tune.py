@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import toml_text, units
+from ioweir.base import columns, toml_text, units
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
@@ -555,12 +555,14 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
     for files in result["files"]:
         if several:
             lines.append(f"{files['match']} (files: {files['files']}), as they are {_seconds_text(files['before'])}")
-        rows = (row for row in result["tried"] if row["match"] == files["match"] and "error" not in row)
+        rows = [row for row in result["tried"] if row["match"] == files["match"] and "error" not in row]
+        wide = max((len(row["strategy"]) for row in rows), default=0)
+        wide_time = max((len(units.seconds(row["seconds"])) for row in rows), default=0)
         for row in sorted(rows, key=lambda one: one["seconds"]):
             ratio = row["predicted"]
-            lines.append(
-                f"  {row['strategy']:<44} {units.seconds(row['seconds']):>9}  {units.times(ratio['ratio'])} "
-                f"({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})"
+            lines += columns.row(
+                f"  {row['strategy']:<{wide}} {units.seconds(row['seconds']):>{wide_time}}",
+                f"{units.times(ratio['ratio'])} ({ratio['ratio_low']:.2f} .. {ratio['ratio_high']:.2f})",
             )
         lines.append("")
     lines += result["reasons"]

@@ -319,8 +319,8 @@ def to_text(result: dict[str, Any]) -> list[str]:
         lines += [
             f"  replayed  {units.seconds(done['seconds'])}, {units.size(done['written_bytes'])} written, "
             f"{units.size(done['read_bytes'])} read; time between calls {thought}",
-            f"  in calls  {units.seconds(done['io_s'])} of the slowest rank: writes {units.seconds(done['write_s'])}, "
-            f"reads {units.seconds(done['read_s'])}, others {units.seconds(done['other_s'])}",
+            f"  in calls  {units.seconds(done['io_s'])} of the slowest rank: write {units.seconds(done['write_s'])}, "
+            f"read {units.seconds(done['read_s'])}, other {units.seconds(done['other_s'])}",
         ]
     if done is not None:
         if done.get("trace"):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ioweir.base import plain_text
+from ioweir.base import color, plain_text
 from ioweir.base.plain_text import raw
 from ioweir.base.spec_names import DATA_OPS, IO_LAYERS, LAYERS, MPI_IO
 from ioweir.base.units import bounds, number_list, percent, plural, rate, seconds, size
@@ -43,10 +43,14 @@ _GAP = 2
 
 @contextmanager
 def console_for(stream: IO[str]) -> Iterator[Console]:
-    """A console that never cuts figures off: as wide as the terminal, or wide and plain where there is none."""
+    """A console that never cuts figures off: as wide as the terminal, or wide and plain where there is none.
+
+    Coloured on terminals, or as `--color` says.
+    """
     if stream.isatty():
         # Colours are written by escape sequences; what stands in the text has been made harmless before.
-        yield Console(file=raw(stream), highlight=False, emoji=False)
+        kind = color.on_terminal()
+        yield Console(file=raw(stream), highlight=False, emoji=False, no_color=color.no_color(), color_system=kind)
         return
     # Tables are padded with blanks; into a file or a log they go without those.
     lines = StringIO()
@@ -54,8 +58,15 @@ def console_for(stream: IO[str]) -> Iterator[Console]:
     width = int(columns) if re.fullmatch("[0-9]{1,4}", columns) else 0
     # With a height as well Rich does not look at the environment, where it takes "²" for a number.
     wide = max(width, _PLAIN_WIDTH)
-    yield Console(file=lines, highlight=False, emoji=False, width=wide, height=_PLAIN_HEIGHT, color_system=None)
-    stream.writelines(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
+    yield Console(
+        file=lines, highlight=False, emoji=False, width=wide, height=_PLAIN_HEIGHT,
+        color_system="standard" if color.always() else None, force_terminal=color.always(), no_color=color.no_color(),
+    )  # fmt: skip
+    text = "".join(f"{line.rstrip()}\n" for line in lines.getvalue().splitlines())
+    if color.always():
+        plain_text.write_painted(stream, text)
+    else:
+        stream.write(text)
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import picture
+from ioweir.base import columns, picture
 from ioweir.base.container_parts import part_of
 from ioweir.base.spec_names import POSIX, STDIO
 from ioweir.base.units import number_list, plural, seconds, size
@@ -38,7 +38,8 @@ OPS: Final = {"write": ("write", "sync"), "read": ("read",)}
 """What counts: of writes also the waiting for the storage (fsync and its like)."""
 BINS: Final = 200
 MOST_BINS: Final = 10_000
-TEXT_BINS: Final = 60
+TEXT_BINS: Final = 40
+NAME_WIDTH: Final = 36
 MOST_ROWS: Final = 64
 SHADES: Final = " .:-=+*#%@"
 _MOST_DIGITS: Final = 255
@@ -326,7 +327,7 @@ def to_text(result: Timeline) -> list[str]:
         missing = [layer for layer in (POSIX, STDIO) if layer not in result.layers_recorded]
         unknown = f"; calls of {' and '.join(missing)} were not recorded (--layers)" if missing else ""
         return [*first, f"nothing was {verb} by calls of POSIX or STDIO{unknown}"]
-    width = min(max(len(row.name) for row in rows), 48)
+    width = min(max(len(row.name) for row in rows), NAME_WIDTH)
     span = result.end_s - result.begin_s
     lines = [
         *first,
@@ -334,10 +335,11 @@ def to_text(result: Timeline) -> list[str]:
     ]
     for row in rows:
         name = row.name if len(row.name) <= width else "..." + row.name[3 - width :]
-        lines.append(
-            f"{name:<{width}} |{shades(row.busy)}| {size(row.bytes):>10} in {row.calls} "
-            f"{plural('call', row.calls)}, {seconds(row.time_s)}, "
-            f"{number_list(row.ranks, result.ranks_are, most=4)}"
+        lines += columns.row(
+            f"{name:<{width}} |{shades(row.busy)}|",
+            f"{size(row.bytes):>10} in {row.calls} {plural('call', row.calls)}, {seconds(row.time_s)}, "
+            f"{number_list(row.ranks, result.ranks_are, most=4)}",
+            " ",
         )
     if result.left_out.rows:
         lines.append(f"... and {result.left_out.rows} more, {size(result.left_out.bytes)}")

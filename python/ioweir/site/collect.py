@@ -10,8 +10,10 @@ import os
 import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from ioweir.base import progress
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.locate import RUN_FILE
 from ioweir.base.processes import workers
@@ -66,9 +68,10 @@ def add(store: Store, places: Sequence[Path], settled_s: float, jobs: int, *, an
         else:
             known.add(key)
             new.append((candidate.path, key))
-    for at in range(0, len(new), _BATCH):
+    read = progress.counted(_read_all(new, jobs), len(new))
+    while batch := list(islice(read, _BATCH)):
         collected = []
-        for path, result in _read(new[at : at + _BATCH], jobs):
+        for path, result in batch:
             if isinstance(result, str):
                 done.failed[str(path)] = result
             else:
@@ -76,6 +79,11 @@ def add(store: Store, places: Sequence[Path], settled_s: float, jobs: int, *, an
         store.add(collected, anonymise=anonymise)
         done.added += len(collected)
     return done
+
+
+def _read_all(new: Sequence[tuple[Path, str]], jobs: int) -> Iterator[tuple[Path, rows.Collected | str]]:
+    for at in range(0, len(new), _BATCH):
+        yield from _read(new[at : at + _BATCH], jobs)
 
 
 def _read(some: Sequence[tuple[Path, str]], jobs: int) -> Iterator[tuple[Path, rows.Collected | str]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SITE_VERSION: Final = 1
 _HOUR: Final = 3600.0
-_WIDTH: Final = 28
+_WIDTH: Final = 24
 
 
 @dataclass

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ioweir.base import locate
+from ioweir.base import columns, locate
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import Folder, loads_bounded
 from ioweir.base.units import duration, rate, seconds, size
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _BAR: Final = 24
+_LEAST_BAR: Final = 4
 CACHE_VERSION: Final = 1
 
 
@@ -190,17 +191,18 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
     top = max(step["bytes_per_second"] for step in curve)
     peak = max(step["aggregate"] for step in curve)
     wide = max(6, *(len(step["target"]) for step in curve))
+    bar = min(_BAR, max(_LEAST_BAR, (columns.COLUMNS - wide - 52) // 2))
     lines.append(
-        f"  {'':>3}  {'target':<{wide}}  {'bandwidth':>12} {'':<{_BAR}}  {'together':>12} {'':<{_BAR}}  {'slope':>13}"
+        f"  {'':>3}  {'target':<{wide}}  {'bandwidth':>12} {'':<{bar}}  {'together':>12} {'':<{bar}}  {'slope':>13}"
     )
     for number, step in enumerate(curve, start=1):
         if number == len(result["chosen"]) + 1:
-            lines.append(f"  {'-' * (wide + 2 * _BAR + 52)}")
+            lines.append(f"  {'-' * (wide + 2 * bar + 50)}")
         slope = ("-" if step["slope"] < 0 else "+") + rate(abs(step["slope"]))
         lines.append(
             f"  {number:>3}  {step['target']:<{wide}}  {rate(step['bytes_per_second']):>12} "
-            f"{_bar(step['bytes_per_second'], top)}  {rate(step['aggregate']):>12} {_bar(step['aggregate'], peak)}  "
-            f"{slope:>13}"
+            f"{_bar(step['bytes_per_second'], top, bar)}  {rate(step['aggregate']):>12} "
+            f"{_bar(step['aggregate'], peak, bar)}  {slope:>13}"
         )
     lines += [f"  {row['name']}: cannot be used: {row['problem']}" for row in result["targets"] if row["problem"]]
     lines += _remarks(result)
@@ -217,5 +219,5 @@ def _remarks(result: Mapping[str, Any]) -> list[str]:
     return [f"  not locked against other probes, whose writes may be in the figures: {' '.join(met)}"]
 
 
-def _bar(value: float, top: float) -> str:
-    return ("#" * max(1, round(_BAR * value / top)) if value else "").ljust(_BAR)
+def _bar(value: float, top: float, length: int) -> str:
+    return ("#" * max(1, round(length * value / top)) if value else "").ljust(length)

@@ -13,6 +13,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import progress
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import COMPRESSED_SUFFIX, NODE_FILES
 from ioweir.base.units import size
@@ -88,7 +89,7 @@ def compress_all(directory: Path, trace: Trace, *, also_unfinished: bool = False
     with Folder.open(directory, own=True) as folder:
         names = [name for name in folder.names() if fnmatch.fnmatch(name, NODE_FILES)]
         done = []
-        for name in names:
+        for name in progress.counted(names):
             why = why_not(name, trace)
             if why and not also_unfinished:
                 taken = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False).st_blocks * 512

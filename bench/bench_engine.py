@@ -56,7 +56,7 @@ has no figure.
   as ranks, two at least, with domains of that name in sequential order, and even domains in contention-free order;
 - grouped: `mapping = "grouped:RANKS"`, each rank's bytes go to a file of its own, and the reader sees one file.
 
-Which bars are missed and why: [engine-bars.md](engine-bars.md).
+Which bars are missed and why: [engine-bars.md](../internal/engine-bars.md).
 
 The MPI-IO layer is traced (`--layers mpiio`), for the library too; what tracing every layer costs is on the
 [tracer's page](tracer.md).

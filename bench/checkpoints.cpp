@@ -1,5 +1,5 @@
 // A program that computes and writes a checkpoint in turn, all of them into one file that stays open, as BTIO does: how long do its writes
-// take, and how long all of it? For comparing plans, such as writers = "everyone" with "behind:1" (docs/results/write-behind.md).
+// take, and how long all of it? For comparing plans, such as writers = "everyone" with "behind:1" (docs/internal/write-behind.md).
 //
 //   mpirun -n R checkpoints FILE STEPS BYTES COMPUTE_MS
 //

@@ -35,7 +35,7 @@ the devices. *Small* writes are those below
 64 KiB: metadata, and what domains cut off. Requests are counted in ioweir's own traces, of the ranks' POSIX calls.
 MiB/s: the largest of the repetitions, as the paper has it, and the median. The ceiling is a file for each process on
 the same targets, every write as large as the mean. What is behind figures and missed bars: [HDF5: what is behind the
-figures](hdf5-bars.md).
+figures](../internal/hdf5-bars.md).
 """
 
 

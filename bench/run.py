@@ -158,7 +158,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=15, help="interleaved pairs a comparison (default 15)")
     parser.add_argument("--output", type=Path, default=launch.ROOT / "build" / "bench", help="directory of the results")
     parser.add_argument("--scratch", type=Path, default=TMPFS, help="where the programs write (default: memory)")
-    parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the tables as a page of docs/results")
+    parser.add_argument("--record", type=Path, metavar="PAGE", help="also write the tables as a page of docs/internal")
     options = parser.parse_args()
     runners: dict[str, Runner] = {
         "tracer": run_tracer,

@@ -122,7 +122,7 @@ def lines_of(runs: Runs) -> list[str]:
             else "**differs** from the MPI library's."
         ),
         "",
-        "Why bars are met or missed: [targets-bars.md](targets-bars.md).",
+        "Why bars are met or missed: [targets-bars.md](../internal/targets-bars.md).",
         "",
     ]
 

@@ -4,7 +4,7 @@
 //
 // In each round both move the same pieces, the other one first each time. A table in Markdown: medians of io_uring / plain, so that
 // above 1 io_uring is slower, of elapsed time with the second smallest and second largest round, and of processor time with that of
-// kernel threads that work for the process left out. docs/results/io-uring.md has what came out.
+// kernel threads that work for the process left out. docs/internal/io-uring.md has what came out.
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>

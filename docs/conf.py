@@ -53,10 +53,13 @@ def _generate_pages() -> None:
 
 
 def _list_pages(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put pages that no list of index.md names behind those of their folder."""
+    """Put pages that no list of index.md names behind those of their folder, if the folder has no list of its own."""
     if page != "index":
         return
-    for name in sorted(app.env.found_docs - {"index"}):
+    found = app.env.found_docs
+    for name in sorted(found - {"index"}):
+        if f"{name.rpartition('/')[0]}/index" in found:
+            continue
         last = [*re.finditer(rf"^{re.escape(name.split('/')[0])}/[\w-]+\n", source[0], re.MULTILINE)][-1:]
         if last and f"\n{name}\n" not in source[0]:
             source[0] = f"{source[0][: last[0].end()]}{name}\n{source[0][last[0].end() :]}"

@@ -1,7 +1,7 @@
 // Where the figures of DirectTuning come from: the direct path with different tunings on one process, no MPI at run time.
 //   direct_bench DIRECTORY
 // Prints, for pieces and holes of several lengths, the best of some runs in ns per piece: operation by operation against
-// sieving (read), and iovec against copying together (write). Results: docs/results/direct-path.md.
+// sieving (read), and iovec against copying together (write). Results: docs/internal/direct-path.md.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@
 // Halving. Where rounds are few and pairs are many, a step for each round costs too much. An even number of rounds is cut in two
 // halves that each have half of every load, rounded one way here and the other way there (Euler partition: Gabow 1976); the
 // circulation stays one, so that every domain's capacity holds in both. An odd number is made even by one step. 672 writers with
-// an item each on 672 targets: see docs/results/checks.md for the cost of both ways.
+// an item each on 672 targets: see docs/internal/checks.md for the cost of both ways.
 #include "planner/contention_free.hpp"
 
 #include <algorithm>

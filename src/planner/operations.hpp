@@ -12,7 +12,7 @@
 namespace ioweir::planner {
 
 /// How one rank moves its own bytes: figures that decide in which operations, never which bytes. Measured with direct_bench on tmpfs and
-/// ext4 in the page cache (docs/results/direct-path.md); where an operation costs more, larger ones would pay.
+/// ext4 in the page cache (docs/internal/direct-path.md); where an operation costs more, larger ones would pay.
 struct DirectTuning {
     /// Writing: memory pieces shorter than this are copied together (25 ns a piece and 0.3 ns a byte); from here on they enter an
     /// iovec (50 ns a piece, and nothing for the copy).

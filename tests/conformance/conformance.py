@@ -9,7 +9,7 @@ Runs ROMIO's tests, MPICH's test/mpi/io, PnetCDF's, HDF5's and netCDF-4's parall
 the same of the next Debian release, on a library built for them. --strategy forces a strategy of the engine on every
 file (`all`: each in turn, compared with the same runs without ioweir); --plan a plan of one's own. Further options of
 `ioweir run` follow `--`. The last line counts: `N same, M differ`; the exit code is 1 if any differs, or cannot be
-started. --write makes the table of docs/results; --save adds the verdicts to a file, --load writes the table from such;
+started. --write makes the table of docs/internal; --save adds the verdicts to a file, --load writes it from such;
 with --resume too, what is in that file already is not run again.
 """
 

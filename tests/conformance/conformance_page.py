@@ -89,7 +89,7 @@ def kept(path: Path) -> list[Row]:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """docs/results/conformance.md, or with strategies conformance-plans.md."""
+    """docs/internal/conformance.md, or with strategies conformance-plans.md."""
     return _plans_page(rows) if any(row.way for row in rows) else _tracing_page(rows)
 
 

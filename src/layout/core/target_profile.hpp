@@ -11,7 +11,7 @@
 
 namespace ioweir::layout {
 
-/// What kind of part a contention domain is; they form a tree, target within server within router (docs/explanation/strategies.md, IBCS).
+/// What kind of part a contention domain is; they form a tree, target within server within router (docs/explanation/contention-free-order.md).
 enum class DomainKind : std::uint8_t { target, server, router };
 
 /// A part of the storage system that its users slow each other down on.

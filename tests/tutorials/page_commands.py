@@ -15,6 +15,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import typer.main
+from ioweir.cli.app import app
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -98,3 +101,37 @@ def write_file(text: str, folder: Path) -> None:
     name = text.splitlines()[0].removeprefix("// ").removeprefix("# ")
     assert re.fullmatch(r"[\w.-]+", name), f"a block without a file name: {text}"
     (folder / name).write_text(text, encoding="utf-8")
+
+
+def commands_within(text: str) -> int:
+    """How many commands stand within sentences. Each is one of ioweir or make, with options that it has, or a tool."""
+    found = 0
+    for span in re.findall(r"`([^`\n]+)`", BLOCK.sub("", text)):
+        words = re.split(r" --(?= |$)", span)[0].split()
+        if len(words) > 1 and words[0] in {"ioweir", "make"}:
+            (_check_options if words[0] == "ioweir" else _check_target)(words, span)
+            found += 1
+        elif words and words[0].startswith("tools/"):
+            assert (ROOT / words[0]).is_file(), span
+            found += 1
+    return found
+
+
+def _check_options(words: list[str], span: str) -> None:
+    """That ioweir has the command, or the command of a group such as `lab up`, and the options."""
+    if words[1].startswith("-") or words[1] == "COMMAND":
+        return
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert words[1] in commands, span
+    command = commands[words[1]]
+    if len(words) > 2 and words[2] in getattr(command, "commands", {}):
+        command = command.commands[words[2]]
+    options = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+    asked = [word.partition("=")[0] for word in words[2:] if word.startswith("-")]
+    assert [word for word in asked if word not in options | {"--help"}] == [], span
+
+
+def _check_target(words: list[str], span: str) -> None:
+    """That the Makefile has what is to be made."""
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert words[1] in targets, span

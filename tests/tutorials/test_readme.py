@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import typer.main
-from ioweir.cli.app import app
-from page_commands import BLOCK, ROOT, commands_of, run_command
+from page_commands import BLOCK, ROOT, commands_of, commands_within, run_command
 
 HERE: Final = Path(__file__).resolve().parent
 TEXT: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -69,19 +67,4 @@ def test_what_is_not_run_is_on_the_page() -> None:
 
 
 def test_commands_within_sentences_exist() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    found = 0
-    for span in re.findall(r"`([^`\n]+)`", BLOCK.sub("", TEXT)):
-        words = re.split(r" --(?= |$)", span)[0].split()
-        if words[0] == "ioweir" and len(words) > 1:
-            options = {option for parameter in commands[words[1]].params for option in parameter.opts}
-            assert [word for word in words[2:] if word.startswith("-") and word not in options] == [], span
-            found += 1
-        elif words[0] == "make" and len(words) > 1:
-            assert words[1] in targets, span
-            found += 1
-        elif words[0].startswith("tools/"):
-            assert (ROOT / words[0]).is_file(), span
-            found += 1
-    assert found > 5
+    assert commands_within(TEXT) > 5

@@ -6,10 +6,11 @@ file; the commands of `console` blocks are run.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from page_commands import BLOCK, ROOT, commands_of, compare, run_command, write_file
+from page_commands import BLOCK, ROOT, commands_of, commands_within, compare, run_command, write_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 PAGES: Final = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 
-@pytest.mark.one_of(3)
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_the_page_is_true(page: Path, tmp_path: Path) -> None:
     compared = 0
@@ -27,6 +27,16 @@ def test_the_page_is_true(page: Path, tmp_path: Path) -> None:
         elif kind in {"sh", "toml", "cpp"}:
             write_file(text, tmp_path)
     assert compared > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_no_command_hides_in_another_form(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert {kind for kind, _ in BLOCK.findall(text)} <= {"console", "sh", "toml", "cpp"}
+    without = BLOCK.sub("", text)
+    assert "```" not in without
+    assert re.findall(r"^    .*$", without, re.MULTILINE) == []
+    commands_within(text)
 
 
 def test_another_number_is_seen() -> None:

@@ -10,8 +10,10 @@ from typing import Final
 
 TRACE: Final = "ioweir run -q -o {} -- mpirun -n 2 ./my_simulation input.nml"
 PLAN: Final = 'printf \'[[file]]\\nmatch = "run.chk"\\nwriters = "auto"\\n\' > plan.toml'
-GROUPED: Final = 'printf \'[[file]]\\nmatch = "run.chk"\\nmapping = "grouped:1"\\n\' > grouped.toml'
-DIVIDE: Final = "ioweir run -q --discard --plan grouped.toml -- mpirun -n 2 ./my_simulation input.nml"
+GROUPED: Final = (
+    'printf \'[[file]]\\nmatch = "run.chk"\\nmapping = "grouped:1"\\nvisibility = "sync"\\n\' > grouped.toml'
+)
+DIVIDE: Final = "rm -f run.chk && ioweir run -q --discard --plan grouped.toml -- mpirun -n 2 ./my_simulation input.nml"
 SETS: Final = """mkdir -p run new
 ioweir convert restart-dat.10.1 run/restart
 ioweir convert restart-dat.10.1 run/restart --to serial"""
@@ -107,6 +109,7 @@ PAGES: Final = {
     "how-to/restart-on-another-number-of-ranks.md": Page(
         before=(SETS, GROUPED, DIVIDE),
         instead=(
+            ("ioweir check plot.dat", f"{DIVIDE}\nioweir check plot.dat"),  # the job above has merged it
             ("ioweir merge plot.dat -o saved.dat", f"{DIVIDE}\nioweir merge plot.dat -o saved.dat"),
             ("plot.dat", "run.chk"),
         ),

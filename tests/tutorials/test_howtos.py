@@ -89,7 +89,7 @@ def test_the_commands_succeed(page: Path, folder: Path) -> None:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"

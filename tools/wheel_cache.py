@@ -72,8 +72,8 @@ def key(sources: Iterable[Path], words: Iterable[str]) -> str:
     total = hashlib.sha256()
     for word in words:
         total.update(f"word {len(word)} {word}\n".encode(errors="surrogateescape"))
-    for path in sorted(sources):
-        name = os.path.relpath(path, ROOT) if path.is_relative_to(ROOT) else str(path)
+    names = {os.path.relpath(path, ROOT) if path.is_relative_to(ROOT) else str(path): path for path in sources}
+    for name, path in sorted(names.items()):  # by name: a checkout's path must not change the order
         total.update(f"file {name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode(errors="surrogateescape"))
     return total.hexdigest()
 

@@ -34,12 +34,14 @@ def test_the_key_is_of_names_contents_and_words(files: list[Path]) -> None:
 
 def test_another_checkout_has_the_same_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = set()
-    for name in ("one", "two"):
+    outside = tmp_path / "outside.h"
+    outside.write_text("int b;\n")
+    for name in ("one", "two"):  # the header's path lies between theirs
         source = tmp_path / name / "src" / "a.cpp"
         source.parent.mkdir(parents=True)
         source.write_text("int a;\n")
         monkeypatch.setattr(wheel_cache, "ROOT", tmp_path / name)
-        keys.add(wheel_cache.key([source], []))
+        keys.add(wheel_cache.key([source, outside], []))
     assert len(keys) == 1
 
 

@@ -245,7 +245,8 @@ def test_a_trace_without_an_end_stays_while_a_process_has_it_open(tmp_path: Path
     going = traced(place, "going", state="environment")
     (node,) = going.glob("node-*.iowt")
     holds = (
-        f"import mmap, sys; m = mmap.mmap(open({str(node)!r}, 'r+b').fileno(), 0); print(flush=True); sys.stdin.read()"
+        f"import mmap, sys\nwith open({str(node)!r}, 'r+b') as file:\n    mapped = mmap.mmap(file.fileno(), 0)\n"
+        "print(flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", holds], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

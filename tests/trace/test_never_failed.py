@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 from ioweir.launch import choices
-from ioweir.report.model import ChosenSeries
+from ioweir.report.chosen import ChosenSeries
 from tracing import IOWEIR, PROGRAMS, Mpi, build, ioweir_run, mount_tmpfs, preloaded, run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ def writes(data: Path, calls: int = 100) -> list[str]:
 
 
 def test_an_mpi_library_of_which_nobody_has_heard(data: Path, trace: Path, tmp_path: Path) -> None:
-    library, program = tmp_path / "libenigma.so", tmp_path / "program"
+    library, program = tmp_path / "libmpi_enigma.so", tmp_path / "program"
     source = PROGRAMS / "unknown_mpi.c"
     run(["gcc", "-shared", "-fPIC", "-DLIBRARY", source, "-o", library]).expect()
     run(["gcc", source, "-o", program, library, f"-Wl,-rpath,{tmp_path}"]).expect()

@@ -190,9 +190,11 @@ class Store:
         """Removes the runs that began before a time (seconds since 1970), and then their findings."""
         done = Forgotten()
         last = time.strftime("%Y-%m", time.gmtime(before))
+        gone: set[str] = set()
         for table in TABLES:
             for name in self.file_names(table):
-                month = name.removeprefix(f"{table}-")[: len(last)]
+                part = name.removeprefix(f"{table}-")
+                month = part[: len(last)]
                 if month > last:
                     continue
                 rows = self._rows(name, table, schema(table).names)
@@ -200,11 +202,12 @@ class Store:
                     continue  # damaged, and perhaps not old
                 kept = None if rows is None or month < last else _begun_since(rows, before)
                 left = 0 if kept is None else kept.num_rows
-                if rows is not None and left == rows.num_rows and month == last:
+                if rows is not None and left == rows.num_rows and month == last and part not in gone:
                     continue
                 if rows is not None and table == "runs":
                     done.runs += rows.num_rows - left
                 if not left:
+                    gone.add(part)
                     done.files += 1
                 if not dry_run and left:
                     self._write_table(name, kept)

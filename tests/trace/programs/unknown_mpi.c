@@ -19,6 +19,8 @@ int PMPI_Init(int* argc, char*** argv) {
     return 0;
 }
 int MPI_Init(int* argc, char*** argv) { return PMPI_Init(argc, argv); }
+int PMPI_File_open(void) { return 1; }  // makes a library one with MPI-IO
+int MPI_File_open(void) { return PMPI_File_open(); }
 int PMPI_Finalize(void) { return 0; }
 int MPI_Finalize(void) { return PMPI_Finalize(); }
 #else

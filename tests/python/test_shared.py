@@ -80,7 +80,7 @@ def test_a_trace_is_its_owners_alone_by_default(home: Path, umask: str, given: s
 @pytest.mark.parametrize("options", [[], ["--no-compress"]], ids=["compressed", "plain"])
 def test_a_group_reads_a_trace_and_nobody_else(home: Path, umask: str, options: list[str]) -> None:
     trace = home / "trace"
-    words = [*IOWEIR, "run", "-o", trace, "--group", str(GROUP), *options, "--", "sh", "-c", WORKS]
+    words: list[str | Path] = [*IOWEIR, "run", "-o", trace, "--group", str(GROUP), *options, "--", "sh", "-c", WORKS]
     being(OWNER, GROUP, umask=umask, words=words, cwd=home).expect()
     assert (mode(trace), trace.stat().st_gid) == (0o2750, GROUP)
     assert {name.partition("-")[0] for name in files(trace)} >= {"run.json", "node"}
@@ -95,7 +95,7 @@ def test_a_group_reads_a_trace_and_nobody_else(home: Path, umask: str, options: 
 
 @as_root
 def test_a_batch_jobs_trace_is_for_the_group_too(home: Path) -> None:
-    words = [*IOWEIR, "env", "-o", home / "trace", "--group", str(GROUP), "--rank"]
+    words: list[str | Path] = [*IOWEIR, "env", "-o", home / "trace", "--group", str(GROUP), "--rank"]
     told = being(OWNER, GROUP, umask="077", words=words, cwd=home).expect()
     being(OWNER, GROUP, umask="077", words=["sh", "-c", f"{told.out}\n{WORKS}"], cwd=home).expect()
     assert mode(home / "trace") == 0o2750
@@ -129,7 +129,16 @@ def test_a_group_that_there_is_not_is_named() -> None:
 def test_the_sites_defaults_may_name_the_group(home: Path) -> None:
     defaults = home / "defaults.toml"
     defaults.write_text(f'[run]\ngroup = "{GROUP}"\n')
-    words = ["env", f"IOWEIR_SITE_DEFAULTS={defaults}", *IOWEIR, "run", "-o", home / "trace", "--", "true"]
+    words: list[str | Path] = [
+        "env",
+        f"IOWEIR_SITE_DEFAULTS={defaults}",
+        *IOWEIR,
+        "run",
+        "-o",
+        home / "trace",
+        "--",
+        "true",
+    ]
     being(OWNER, GROUP, words=words, cwd=home).expect()
     assert (mode(home / "trace"), (home / "trace").stat().st_gid) == (0o2750, GROUP)
 
@@ -157,7 +166,7 @@ def test_nothing_of_others_is_shared_or_written_into(home: Path, planted: str) -
     else:
         trace.symlink_to(secret if "holds" in planted else shared / "nowhere")
     os.chown(trace, STRANGER, STRANGER, follow_symlinks=False)
-    words = [*IOWEIR, "run", "-o", trace, "--group", str(GROUP), "--", "touch", home / "started"]
+    words: list[str | Path] = [*IOWEIR, "run", "-o", trace, "--group", str(GROUP), "--", "touch", home / "started"]
     refused = being(OWNER, GROUP, words=words, cwd=home)
     assert refused.code != 0
     assert not (home / "started").exists()
@@ -234,7 +243,7 @@ def test_a_store_of_version_1_is_read_and_loses_its_secret_to_a_file_when_it_is_
     secret = (store / "secret").read_text().strip()
     (store / "secret").unlink()
     (store / "site.json").write_text(json.dumps({"site_version": 1, "secret": secret}))
-    again = [*IOWEIR, "site", "add", store, trace, "--anonymise"]
+    again: list[str | Path] = [*IOWEIR, "site", "add", store, trace, "--anonymise"]
     assert run(again).expect().out.startswith("0 runs added, 1 were there")
     assert not (store / "secret").exists()
     assert run([*again, "--group", str(os.getegid())]).expect().out.startswith("0 runs added, 1 were there")

@@ -160,10 +160,11 @@ def test_each_night_new_traces_are_added_and_old_ones_removed(prefix: Path, tmp_
         builder = Builder()
         builder.add(Call(builder.rank(0, 1), "pwrite", 1, 2, "/data/out", 64, offset=0))
         builder.write(trace)
-        about = {"wall_s": 2.0, "program": f"/bin/{name}", "state": "ended", "started": time.time() - days * 86_400}
+        began = time.time() - days * 86_400
+        about = {"wall_s": 2.0, "program": f"/bin/{name}", "state": "ended", "started": began}
         (trace / "run.json").write_text(json.dumps(about))
         for file in trace.iterdir():
-            os.utime(file, (about["started"], about["started"]))
+            os.utime(file, (began, began))
     night = f"{prefix}/share/ioweir/nightly.sh {tmp_path}/store {place}"
     lines, said = shell(night, tmp_path, PATH=os.environ["PATH"])
     assert said == ""

@@ -113,9 +113,12 @@ def site_show(
     if engine is None:
         engine = engines.DASK if scheduler is not None else engines.default()
     choice = summary.chosen(since, until, user)
-    with Store.open(store) as opened, progress.shown("reading the store", sys.stderr):
-        with engines.make(engine, opened, choice, scheduler) as made:
-            result = summary.of(made, since, until)
+    with (
+        Store.open(store) as opened,
+        progress.shown("reading the store", sys.stderr),
+        engines.make(engine, opened, choice, scheduler) as made,
+    ):
+        result = summary.of(made, since, until)
     if html is not None:
         from ioweir.html import site_page  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
 """What `make install` puts under PREFIX/share: tools/shell_files.py [--no-modules] PREFIX.
 
 Man pages and the completion of bash, zsh and fish, made from the command line itself; environment modules, and the
-script of `ioweir-watch` (modules/), which name PREFIX: a wheel has none of them.
+scripts of `ioweir-watch` and for each night (modules/), which name PREFIX: a wheel has none of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ PLACES: Final = {
     "ioweir-watch": "share/modulefiles/ioweir-watch",
     "ioweir-watch.lua": "share/modulefiles/ioweir-watch.lua",
     "watch.sh": "share/ioweir/watch.sh",
+    "nightly.sh": "share/ioweir/nightly.sh",
 }
+EXECUTABLE: Final = {"nightly.sh"}
 UNSAFE: Final = set('"\\$`[]{};\n')
 """What a shell, Tcl or Lua would take for more than a character of a name in quotes."""
 
@@ -107,6 +109,8 @@ def write_modules(prefix: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         text = (MODULES / name).read_text(encoding="utf-8")
         file.write_text(text.replace("@PREFIX@", str(prefix)), encoding="utf-8")
+        if name in EXECUTABLE:
+            file.chmod(0o755)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`ioweir site`: many runs together. The oracles are plain Python, DuckDB and Dask on the store's own files.
 
-Not here: what findings and figures of one run are (test_report.py, tests/findings).
+Not here: that all engines answer alike (test_site_engines.py), what is removed (test_site_retention.py), who may read
+(test_shared.py), what findings and figures of one run are (test_report.py, tests/findings).
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import datetime
 import json
 import random
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -19,52 +19,16 @@ import pyarrow.parquet as pq
 import pytest
 from ioweir.errors import IoweirError
 from ioweir.site import summary
-from ioweir.site.rows import Collected, FindingRow, RunRow
+from ioweir.site.rows import Collected
 from ioweir.site.store import Store
-from traces import Builder, Call
+from site_runs import DAY_S, FIRST, RUNS, assert_alike, generated, many, oracle, stored, summarised, traced
 from tracing import IOWEIR, run
-
-RUNS = 10_000
-DAY_S = 86_400.0
-FIRST = datetime.datetime(2026, 9, 7, tzinfo=datetime.timezone.utc).timestamp()  # a Monday
-CODES = ("small-requests", "sync-cost", "rank0-io", "lock-wait")
-
-
-def generated(number: int, chance: random.Random) -> Collected:
-    """One run of a dozen programs, with up to three findings."""
-    started = FIRST + chance.random() * 70 * DAY_S
-    wall_s = chance.uniform(60, 7200)
-    run_row = RunRow(
-        run=f"{number:08x}", started=started, program=f"code{chance.randrange(12)}", user=f"user{chance.randrange(40)}",
-        source="ioweir", mpi="Open MPI", ranks=64, nodes=chance.choice((1, 4, 64)), wall_s=wall_s,
-        io_s=wall_s * chance.random() / 2, waiting_s=0.0, read_bytes=chance.randrange(1 << 40),
-        written_bytes=chance.randrange(1 << 40), events=1000, partial=False, exit_code=chance.choice((0, 0, 1, None)),
-    )  # fmt: skip
-    findings = []
-    for code in chance.sample(CODES, chance.randrange(4)):
-        seconds = run_row.io_s * chance.random()
-        findings.append(
-            FindingRow(
-                run_row.run,
-                started,
-                run_row.program,
-                run_row.nodes,
-                code,
-                "high",
-                "POSIX",
-                seconds,
-                seconds / 4,
-                seconds,
-            )
-        )
-    return Collected(run_row, findings)
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[Collected]:
     """Generated, no trace read."""
-    chance = random.Random(27)
-    return [generated(number, chance) for number in range(RUNS)]
+    return many(RUNS)
 
 
 @pytest.fixture(scope="module")
@@ -78,38 +42,11 @@ def store(tmp_path_factory: pytest.TempPathFactory, runs: list[Collected]) -> Pa
 
 
 def test_figures_are_those_that_plain_python_finds(store: Path, runs: list[Collected]) -> None:
-    with Store.open(store) as opened:
-        result = summary.of(opened.tables())
-    assert result.runs == RUNS
-    hours: dict[str, float] = defaultdict(float)
-    in_io: dict[str, float] = defaultdict(float)
-    gains: dict[str, float] = defaultdict(float)
-    lost: dict[tuple[str, str], float] = defaultdict(float)
-    weeks: dict[str, int] = defaultdict(int)
-    for one in runs:
-        nodes = one.run.nodes / 3600
-        hours[one.run.program] += one.run.wall_s * nodes
-        in_io[one.run.program] += one.run.io_s * nodes
-        gains[one.run.program] += max((found.gain_high for found in one.findings), default=0.0) * nodes
-        for found in one.findings:
-            lost[one.run.program, found.code] += found.seconds * nodes
-        began = datetime.datetime.fromtimestamp(one.run.started, datetime.timezone.utc).date()
-        weeks[str(began - datetime.timedelta(days=began.weekday()))] += 1
-    assert {one.monday: one.runs for one in result.weeks} == weeks
-    assert [one.program for one in result.programs] == sorted(in_io, key=lambda name: -in_io[name])
-    for program in result.programs:
-        assert program.node_hours == pytest.approx(hours[program.program])
-        assert program.gain_high == pytest.approx(gains[program.program])
-        worst = max((cost, code) for (name, code), cost in lost.items() if name == program.program)
-        assert program.worst == worst[1]
-        assert program.worst_node_hours == pytest.approx(worst[0])
-    for code in result.findings:
-        assert code.node_hours == pytest.approx(sum(cost for (_, name), cost in lost.items() if name == code.code))
+    assert_alike(summarised(store), oracle(runs))
 
 
-def test_duckdb_and_dask_find_the_same_in_the_files(store: Path) -> None:
-    with Store.open(store) as opened:
-        result = summary.of(opened.tables())
+def test_duckdb_and_dask_find_the_same_in_the_files_themselves(store: Path) -> None:
+    result = summarised(store)
     expected = {one.program: one.io_node_hours for one in result.programs}
     sql = f"SELECT program, sum(io_s * nodes / 3600) FROM '{store}/runs-*.parquet' GROUP BY program"
     assert dict(duckdb.connect().execute(sql).fetchall()) == pytest.approx(expected)
@@ -125,15 +62,13 @@ def test_duckdb_and_dask_find_the_same_in_the_files(store: Path) -> None:
 
 
 def test_days_and_users_choose_runs(store: Path, runs: list[Collected]) -> None:
-    with Store.open(store) as opened:
-        tables = opened.tables()
     first, last = FIRST + 7 * DAY_S, FIRST + 14 * DAY_S
-    result = summary.of(tables, "2026-09-14", "2026-09-20")
+    result = summarised(store, "2026-09-14", "2026-09-20")
     assert result.runs == sum(first <= one.run.started < last for one in runs)
     assert [week.monday for week in result.weeks] == ["2026-09-14"]
-    assert summary.of(tables, "0001-01-01", "9999-12-31").runs == len(runs)
-    assert summary.of(tables, user="user7").runs == sum(one.run.user == "user7" for one in runs)
-    nobody = summary.of(tables, user="nobody")
+    assert summarised(store, "0001-01-01", "9999-12-31").runs == len(runs)
+    assert summarised(store, user="user7").runs == sum(one.run.user == "user7" for one in runs)
+    nobody = summarised(store, user="nobody")
     assert (nobody.runs, nobody.programs, nobody.findings) == (0, [], [])
     assert list(summary.to_text(nobody, 10)) == ["0 runs, 0 node hours, of these 0 in I/O (0%)"]
 
@@ -150,27 +85,11 @@ def test_old_months_are_forgotten(runs: list[Collected], tmp_path: Path) -> None
     with Store.make_or_open(tmp_path / "few") as opened:
         opened.add(runs[:500])
     done = run([*IOWEIR, "site", "forget", tmp_path / "few", "--before", "2026-10"]).expect()
-    assert done.out == "2 files removed\n"
+    assert done.out.endswith(" runs forgotten; of 2 files nothing is left\n")
     october = datetime.datetime(2026, 10, 1, tzinfo=datetime.timezone.utc).timestamp()
-    with Store.open(tmp_path / "few") as opened:
-        tables = opened.tables()
-    assert tables.runs.num_rows == sum(one.run.started >= october for one in runs[:500])
-    assert set(tables.findings.column("run").to_pylist()) <= set(tables.runs.column("run").to_pylist())
-
-
-def traced(folder: Path, name: str, state: str = "ended") -> Path:
-    """Two ranks of which one writes in pieces of 64 B."""
-    builder = Builder()
-    for number in range(2):
-        rank = builder.rank(number, 2)
-        for at in range(4000):
-            builder.add(Call(rank, "pwrite", 1 + at / 500, 1 + (at + 1) / 500, "/data/out", 64, offset=64 * at))
-    trace = folder / name
-    trace.mkdir(parents=True)
-    builder.write(trace)
-    about = {"wall_s": 12.0, "program": f"/opt/{name}/bin/enigma", "state": state, "started": FIRST + len(name)}
-    (trace / "run.json").write_text(json.dumps(about))
-    return trace
+    kept = [one for one in runs[:500] if one.run.started >= october]
+    assert stored(tmp_path / "few", "runs") == sorted(one.run.run for one in kept)
+    assert stored(tmp_path / "few", "findings") == sorted(found.run for one in kept for found in one.findings)
 
 
 def shown(store: Path) -> dict[str, Any]:
@@ -237,7 +156,7 @@ def test_what_is_no_good_store_is_said(tmp_path: Path, spoil: Any, message: str)
         opened.add([generated(1, random.Random(1))])
     spoil(tmp_path / "store")
     with pytest.raises(IoweirError, match=message), Store.open(tmp_path / "store") as opened:
-        opened.tables()
+        pytest.fail("it was opened")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +208,7 @@ def test_two_that_add_one_run_at_a_time_count_it_once(tmp_path: Path) -> None:
     with Store.make_or_open(tmp_path / "store") as opened:
         opened.add([one])
         opened.add([one])
-        result = summary.of(opened.tables())
+    result = summarised(tmp_path / "store")
     assert result.runs == 1
     assert sum(code.node_hours for code in result.findings) == pytest.approx(
         sum(found.seconds * found.nodes / 3600 for found in one.findings)

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
@@ -91,6 +92,34 @@ def test_a_job_goes_on_where_no_trace_can_be_made(prefix: Path, tmp_path: Path) 
         assert said.endswith("ioweir: this job is not traced\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can belong to any group")
+def test_a_group_may_be_let_read_what_jobs_leave(prefix: Path, tmp_path: Path) -> None:
+    watched = {"SLURM_JOB_ID": "4711", "SCRATCH": str(tmp_path / "scratch"), "IOWEIR_SITE_GROUP": "64200"}
+    lines, said = shell(f"umask 077; {sourced(prefix)}", tmp_path, **watched)
+    assert said == ""
+    for folder in (Path(lines[0]), Path(lines[0]).parent):
+        assert (folder.stat().st_mode & 0o7777, folder.stat().st_gid) == (0o2750, 64200)
+    lines, said = shell(sourced(prefix), tmp_path, **{**watched, "IOWEIR_SITE_GROUP": "no-such-group"})
+    assert lines[:2] == ["", os.environ["PATH"]]
+    assert "no-such-group" in said
+    assert said.endswith("ioweir: this job is not traced\n")
+
+
+@pytest.mark.parametrize("kind", ["missing", "not executable"])
+def test_a_job_goes_on_where_ioweir_is_missing(prefix: Path, tmp_path: Path, kind: str) -> None:
+    """As on a node that does not see the installation, or sees half of it."""
+    place = tmp_path / "prefix"
+    (place / "bin").mkdir(parents=True)
+    if kind != "missing":
+        (place / "bin" / "ioweir").write_text("#!/bin/sh\n")
+    script = (prefix / "share" / "ioweir" / "watch.sh").read_text().replace(str(prefix), str(place))
+    (tmp_path / "watch.sh").write_text(script)
+    words = f'set -eu; LD_PRELOAD=; . "{tmp_path}/watch.sh"; echo "${{IOWEIR_DIR:-}}"; echo "$PATH"'
+    lines, said = shell(words, tmp_path, PBS_JOBID="9")
+    assert lines == ["", os.environ["PATH"]]
+    assert said.endswith("ioweir: this job is not traced\n")
+
+
 @pytest.mark.parametrize("init", [LMOD, ENVIRONMENT_MODULES], ids=["Lmod", "Environment Modules"])
 def test_modules_are_loaded_and_unloaded(prefix: Path, tmp_path: Path, init: Path) -> None:
     if not init.exists():
@@ -119,3 +148,28 @@ def test_a_prefix_that_no_shell_reads_gets_no_modules(tmp_path: Path) -> None:
     )
     assert "no environment modules are installed" in done.stdout
     assert not (place / "share" / "modulefiles").exists()
+
+
+def test_each_night_new_traces_are_added_and_old_ones_removed(prefix: Path, tmp_path: Path) -> None:
+    from traces import Builder, Call
+
+    place = tmp_path / "traces"
+    for name, days in (("old", 40), ("young", 1)):
+        trace = place / name
+        trace.mkdir(parents=True)
+        builder = Builder()
+        builder.add(Call(builder.rank(0, 1), "pwrite", 1, 2, "/data/out", 64, offset=0))
+        builder.write(trace)
+        began = time.time() - days * 86_400
+        about = {"wall_s": 2.0, "program": f"/bin/{name}", "state": "ended", "started": began}
+        (trace / "run.json").write_text(json.dumps(about))
+        for file in trace.iterdir():
+            os.utime(file, (began, began))
+    night = f"{prefix}/share/ioweir/nightly.sh {tmp_path}/store {place}"
+    lines, said = shell(night, tmp_path, PATH=os.environ["PATH"])
+    assert said == ""
+    assert lines[0] == "2 runs added, 0 were there, 0 are still being written"
+    assert lines[-1] == "0 runs forgotten; of 0 files nothing is left"
+    assert [path.name for path in place.iterdir()] == ["young"]
+    lines, _ = shell(f"IOWEIR_KEEP_RUNS=30d {night}", tmp_path, PATH=os.environ["PATH"])
+    assert lines[-1] == "1 runs forgotten; of 2 files nothing is left"

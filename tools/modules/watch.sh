@@ -11,7 +11,10 @@ if [ -n "$ioweir_job" ] && [ -z "${IOWEIR_DIR:-}" ] && [ "${IOWEIR_DISABLE:-0}" 
     # Split into words on purpose: several options.
     # shellcheck disable=SC2086
     if ioweir_said=$(umask 077 && mkdir -p "$ioweir_traces" \
-        && "@PREFIX@/bin/ioweir" env -o "$ioweir_trace" ${IOWEIR_SITE_OPTIONS---quota 1GiB}); then
+        && { [ -z "${IOWEIR_SITE_GROUP:-}" ] \
+            || { chgrp "$IOWEIR_SITE_GROUP" "$ioweir_traces" && chmod 2750 "$ioweir_traces"; }; } \
+        && "@PREFIX@/bin/ioweir" env -o "$ioweir_trace" ${IOWEIR_SITE_GROUP:+--group "$IOWEIR_SITE_GROUP"} \
+            ${IOWEIR_SITE_OPTIONS---quota 1GiB}); then
         eval "$ioweir_said"
         export IOWEIR_SITE_JOB="$ioweir_job"
     else

@@ -24,6 +24,7 @@ import errno
 import os
 import select
 import stat
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -47,6 +48,13 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 # Names of what this process has open already: whatever it is, the user has handed it over.
 _HANDED_OVER: Final = ("/dev/fd/", "/dev/std", "/proc/self/fd/")
 _BLOCK: Final = 1 << 16
+_MOST_LINKS: Final = 40
+GROUP_FOLDER: Final = stat.S_ISGID | 0o750
+"""Of a folder that a group may read; what is made in it has the folder's group."""
+GROUP_FILE: Final = 0o640
+ALL_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+# The default ACL user::rwx, group::r-x, other::--- as the kernel takes it: version 2, then tag, rights and no id each.
+_GROUP_READS: Final = struct.pack("<I" + 3 * "HHI", 2, 0x01, 7, 2**32 - 1, 0x04, 5, 2**32 - 1, 0x20, 0, 2**32 - 1)
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -113,6 +121,39 @@ class Folder:
             raise UnsafeFileError(why, path)
         return folder
 
+    @classmethod
+    def open_through_own_links(cls, path: Path) -> Folder:
+        """As `open`, but through links of the user and root alone: for what removes things that others name.
+
+        `/scratch/*/traces` on root's command line may hold a link that somebody has made to another one's folder.
+        """
+        handle = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+        waiting = list(reversed(path.absolute().parts[1:]))
+        links = 0
+        descriptor = os.open("/", handle)
+        try:
+            while waiting:
+                inner = os.open(waiting.pop(), handle, dir_fd=descriptor)
+                found = os.fstat(inner)
+                if not stat.S_ISLNK(found.st_mode):
+                    os.close(descriptor)
+                    descriptor = inner
+                    continue
+                with contextlib.closing(_Descriptor(inner)):
+                    links += 1
+                    if found.st_uid not in (os.geteuid(), 0):
+                        raise UnsafeFileError(f"leads through a symbolic link of user {found.st_uid}", path)
+                    if links > _MOST_LINKS:
+                        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+                    target = os.readlink("", dir_fd=inner)
+                waiting += reversed([part for part in target.split("/") if part])
+                if target.startswith("/"):
+                    os.close(descriptor)
+                    descriptor = os.open("/", handle)
+            return cls(os.open(".", _FOLDER, dir_fd=descriptor), path)
+        finally:
+            os.close(descriptor)
+
     def close(self) -> None:
         """Once is enough, and twice does no harm."""
         if self.descriptor >= 0:
@@ -136,6 +177,34 @@ class Folder:
             return False
         os.fchmod(self.descriptor, mode & ~_OTHERS_WRITE)
         return True
+
+    def close_to_others(self) -> bool:
+        """Leaves all rights to its owner, the user; whether that changed anything."""
+        mode = stat.S_IMODE(os.fstat(self.descriptor).st_mode)
+        if not mode & ALL_OTHERS or self.info.st_uid != os.geteuid():
+            return False
+        os.fchmod(self.descriptor, mode & ~(ALL_OTHERS | stat.S_ISGID))
+        return True
+
+    def let_group_read(self, group: int) -> bool:
+        """Lets a group, and nobody else, read what will be made in it, whatever umask its makers have.
+
+        False: the file system has no ACLs, and a maker whose umask is 077 keeps a file from the group.
+        """
+        os.fchown(self.descriptor, -1, group)
+        os.fchmod(self.descriptor, GROUP_FOLDER)
+        self.info = os.fstat(self.descriptor)
+        try:
+            os.setxattr(self.descriptor, "system.posix_acl_default", _GROUP_READS)
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.ENOSYS):
+                raise
+            return False
+        return True
+
+    def is_for_group(self) -> bool:
+        """Whether a group may read in it: as `let_group_read` made it, or the user."""
+        return bool(self.info.st_mode & stat.S_IRGRP)
 
     def names(self, most: int = MOST_NAMES) -> list[str]:
         """What is in it, sorted."""
@@ -328,6 +397,14 @@ class Folder:
             for each in inner.names():
                 inner.remove_tree(each)
         self.remove_empty(name)
+
+
+@dataclass(frozen=True)
+class _Descriptor:
+    number: int
+
+    def close(self) -> None:
+        os.close(self.number)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,10 @@ QuotaOption = Annotated[
 AnonymiseOption = Annotated[
     bool, typer.Option("--anonymise", help="Replace the names in paths by hashes; extensions stay.")
 ]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="NAME", help="Let this group of yours read the trace. [nobody but you]"),
+]
 MpiOption = Annotated[
     str | None, typer.Option("--mpi", metavar="openmpi|mpich|none", help="MPI library of the program. [the compiler's]")
 ]
@@ -97,6 +101,7 @@ def run(
     buffer: BufferOption = None,
     quota: QuotaOption = None,
     anonymise: AnonymiseOption = False,
+    group: GroupOption = None,
     on_kill: OnKillOption = OnKill.END,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No report after the run.")] = False,
     compress: Annotated[bool, typer.Option(help="Compress the trace when the run has ended.")] = True,
@@ -125,7 +130,7 @@ def run(
 
         others = (
             "auto", "plan", "layers", "callsites", "buffer", "quota", "anonymise", "on_kill", "compress", "discard",
-            "memory",
+            "memory", "group",
         )  # fmt: skip
         refuse_typed(context, others, "does not go with --tune, which makes a plan of whole traces; leave it out")
         sys.exit(run_tune.run_tuned(command, run_tune.Options(output, machine, verify, quiet, measure)))
@@ -136,7 +141,7 @@ def run(
     auto = _chooses(context, auto, plan)
     if plan is None and not auto and uses_defaults(context):
         plan = _plan_by_default(command)
-    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
+    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ, group)
     options = Options(
         output,
         plan,
@@ -196,6 +201,7 @@ def env(
     buffer: BufferOption = None,
     quota: QuotaOption = None,
     anonymise: AnonymiseOption = False,
+    group: GroupOption = None,
     rank: Annotated[
         bool, typer.Option("--rank", help="For a shell that starts one rank, instead of the batch script.")
     ] = False,
@@ -215,7 +221,7 @@ def env(
     if partition or link:
         tracing_options = (
             "output", "plan", "verify", "auto", "tune", "machine", "layers", "callsites", "buffer", "quota",
-            "anonymise", "rank", "shell", "as_json",
+            "anonymise", "group", "rank", "shell", "as_json",
         )  # fmt: skip
         refuse_typed(context, tracing_options, f"does not go with {'--partition' if partition else '--link'}")
     else:
@@ -236,7 +242,7 @@ def env(
     from ioweir.launch import batch  # noqa: PLC0415
     from ioweir.launch.tracing_options import make  # noqa: PLC0415
 
-    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ)
+    tracing = make(layers, callsites, buffer, quota, anonymise, os.environ, group)
     if tune is not None and (plan is not None or auto):
         if was_typed(context, "tune") and (plan is not None or was_typed(context, "auto")):
             raise IoweirError(f"--tune makes a plan of its own: leave {'--plan' if plan else '--auto'} out", EXIT_USAGE)

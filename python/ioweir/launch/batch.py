@@ -79,7 +79,7 @@ def prepare(
     plan_text = check_plan(plan, None) if plan is not None else None
     if auto:
         plan_text = choices.plan_text()
-    directory = make_directory(output, "env", time.time())
+    directory = make_directory(output, "env", time.time(), tracing.group)
     plan_copy = copy_plan(plan_text, directory)
     names: dict[str, Any] = {"command": [], "cwd": str(Path.cwd()), "plan": str(plan) if plan else None}
     if tracing.anonymise_key is not None:

@@ -206,13 +206,15 @@ def prepare(
     return Prepared(path, tuple(words), direct, program, shims=tuple(names), warnings=notes)
 
 
-def make_directory(output: Path | None, program: str, now: float) -> Path:
+def make_directory(output: Path | None, program: str, now: float, group: int | None = None) -> Path:
     """The trace directory: the one asked for, which must be empty, or a new one named by program and time.
 
-    It is the user's alone: what the ranks read there says which files they write.
+    It is the user's alone, for what the ranks read there says which files they write; a group may be let read it.
     """
     try:
         directory = _new_directory(program, now) if output is None else _asked_directory(output)
+        if group is not None:
+            _share(directory, group)
     except OSError as error:
         raise IoweirError(
             f"trace directory {error.filename}: cannot be made: {error.strerror}. Name a writable place with -o",
@@ -241,15 +243,37 @@ def _asked_directory(output: Path) -> Path:
     if not output.is_dir():
         raise IoweirError(f"-o {output}: is no directory; name a directory that is new or empty", EXIT_NOT_STARTED)
     with Folder.open(output) as folder:
+        _require_empty(folder, output)  # before anything is changed: a link may have led to another place
         if folder.take_from_others():
             _say(f"-o {output}: others could write into it, and cannot any more (chmod go-w)")
         if why := folder.why_not_own():
             raise IoweirError(f"-o {output}: {why}; name a directory that is new or your own", EXIT_NOT_STARTED)
+        folder.close_to_others()
+        _require_empty(folder, output)
+    return output
+
+
+def _require_empty(folder: Folder, output: Path) -> None:
+    if folder.names():
+        raise IoweirError(
+            f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
+        )
+
+
+def _share(directory: Path, group: int) -> None:
+    """Looks again at what is there: in a folder that others may write into, the name may have got another meaning."""
+    with Folder.open(directory, own=True) as folder:
         if folder.names():
             raise IoweirError(
-                f"-o {output}: is not empty, and traces are never mixed; name another or remove it", EXIT_NOT_STARTED
+                f"trace directory {directory}: something else has come to lie there; name a place into which nobody "
+                "but you may write",
+                EXIT_NOT_STARTED,
             )
-    return output
+        if not folder.let_group_read(group):
+            _say(
+                f"{directory}: this file system has no default ACLs; the group can read the trace unless the job's "
+                "umask is 077"
+            )
 
 
 def write_json(path: Path, content: object) -> None:
@@ -333,7 +357,7 @@ def run(words: Sequence[str], options: Options) -> int:
     started = time.time()
     existed = options.output is not None and os.access(options.output, os.F_OK)
     anonymous = options.tracing.anonymise_key is not None
-    directory = make_directory(options.output, "run" if anonymous else program, started)
+    directory = make_directory(options.output, "run" if anonymous else program, started, options.tracing.group)
     server = clock.start()
     try:
         plan_copy = copy_plan(plan_text, directory)

@@ -1,4 +1,4 @@
-"""What the user may choose about tracing: layers, call sites, buffer, quota, anonymising.
+"""What the user may choose about tracing: layers, call sites, buffer, quota, anonymising, readers.
 
 Lives here: the words, their checks, the variables that the preload reads. Not here: what the preload does with them
 (src/preload/preload.cpp, src/tracer).
@@ -12,6 +12,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ioweir.base import groups
 from ioweir.base.spec_names import LAYER_WORDS
 from ioweir.errors import EXIT_USAGE, IoweirError
 
@@ -47,6 +48,8 @@ class Tracing:
     buffer_bytes: int | None = None
     quota_bytes: int | None = None
     anonymise_key: str | None = None
+    group: int | None = None
+    """Who, besides the user, may read the trace; nobody without it."""
 
     def variables(self) -> dict[str, str]:
         """What the preload reads. Only what differs from its defaults."""
@@ -132,6 +135,7 @@ def make(
     quota: str | None,
     anonymise: bool,
     environment: Mapping[str, str],
+    group: str | None = None,
 ) -> Tracing:
     """The choices from the words of the command line."""
     return Tracing(
@@ -140,6 +144,7 @@ def make(
         buffer_bytes=parse_bytes("--buffer", buffer, SMALLEST_BUFFER) if buffer is not None else None,
         quota_bytes=parse_bytes("--quota", quota, SMALLEST_QUOTA) if quota is not None else None,
         anonymise_key=_key(environment) if anonymise else None,
+        group=groups.number_of(group) if group is not None else None,
     )
 
 

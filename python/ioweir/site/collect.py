@@ -59,15 +59,15 @@ def add(store: Store, places: Sequence[Path], settled_s: float, jobs: int, *, an
     """Adds the traces at these places: traces, or folders of them. Those that the store knows are not read again."""
     done, known = Done(), store.known()
     new: list[tuple[Path, str]] = []
-    for candidate in _candidates(places):
-        key = store.key(candidate.identity)
+    for one in candidates(places):
+        key = store.key(one.identity)
         if key in known:
             done.known += 1
-        elif not candidate.ended and time.time() - candidate.newest < settled_s:
-            done.unsettled.append(str(candidate.path))
+        elif not one.ended and time.time() - one.newest < settled_s:
+            done.unsettled.append(str(one.path))
         else:
             known.add(key)
-            new.append((candidate.path, key))
+            new.append((one.path, key))
     read = progress.counted(_read_all(new, jobs), len(new))
     while batch := list(islice(read, _BATCH)):
         collected = []
@@ -112,11 +112,12 @@ def _one(path: Path, key: str) -> rows.Collected | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _candidates(places: Sequence[Path]) -> Iterator[Candidate]:
+def candidates(places: Sequence[Path]) -> Iterator[Candidate]:
+    """The traces at these places."""
     for place in places:
         try:
             with Folder.open(place) as folder:
-                one = _candidate(folder)
+                one = candidate(folder)
                 if one is not None:
                     yield one
                     continue
@@ -135,14 +136,15 @@ def _folders(folder: Folder, name: str) -> Iterator[Candidate]:
     """A trace of that name, if it is one. A folder of somebody who is not trusted is none."""
     try:
         with folder.folder(name) as inner:
-            one = _candidate(inner)
+            one = candidate(inner)
     except OSError:
         return
     if one is not None:
         yield one
 
 
-def _candidate(folder: Folder) -> Candidate | None:
+def candidate(folder: Folder) -> Candidate | None:
+    """What a folder is, if it is a trace."""
     names = folder.names()
     files = [*node_files(names), *(name for name in names if name == RUN_FILE)]
     if not files:

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import EXIT_USAGE, IoweirError
+from ioweir.site import queries
+from ioweir.site.queries import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
-
-    from ioweir.site.store import Tables
+    from ioweir.site.engines import Engine
 
 SITE_VERSION: Final = 1
-_HOUR: Final = 3600.0
+_DAY_US: Final = 86_400_000_000
+_EPOCH: Final = datetime.date(1970, 1, 1)
 _WIDTH: Final = 24
 
 
@@ -79,120 +80,71 @@ class Summary:
     weeks: list[Week] = field(default_factory=list)
 
 
-def day(text: str | None, option: str) -> datetime.datetime | None:
-    """Midnight, UTC, of 2026-11-26."""
+def day(text: str | None, option: str) -> int | None:
+    """Days since 1970-01-01 of 2026-11-26."""
     if text is None:
         return None
     try:
-        return datetime.datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=datetime.timezone.utc)
+        return (datetime.datetime.strptime(text, "%Y-%m-%d").date() - _EPOCH).days
     except ValueError:
         raise IoweirError(f"{option} '{text}' is no day: write it as 2026-11-26", EXIT_USAGE) from None
 
 
-def of(tables: Tables, since: str | None = None, until: str | None = None, user: str | None = None) -> Summary:
-    """Of the runs that began on these days, both included, and of one user where that is asked."""
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    runs = tables.runs
+def chosen(since: str | None = None, until: str | None = None, user: str | None = None) -> Choice:
+    """The runs that began on these days, both included, and of one user where that is asked."""
     first, last = day(since, "--since"), day(until, "--until")
-    if first is not None:
-        runs = runs.filter(pc.greater_equal(runs.column("started"), first))
-    if last is not None and last.date() < datetime.date.max:
-        runs = runs.filter(pc.less(runs.column("started"), last + datetime.timedelta(days=1)))
-    if user is not None:
-        runs = runs.filter(pc.equal(runs.column("user"), user))
-    runs = runs.append_column("node_hours", _node_hours(runs, "wall_s"))
-    runs = runs.append_column("io_node_hours", _node_hours(runs, "io_s"))
-    found = tables.findings.filter(pc.is_in(tables.findings.column("run"), runs.column("run").combine_chunks()))
-    for name in ("seconds", "gain_low", "gain_high"):
-        found = found.append_column(f"{name}_hours", _node_hours(found, name))
+    return Choice(None if first is None else first * _DAY_US, None if last is None else (last + 1) * _DAY_US, user)
+
+
+def of(engine: Engine, since: str | None = None, until: str | None = None) -> Summary:
+    """Of the runs that the engine was given."""
+    programs = _programs(engine)
     return Summary(
         SITE_VERSION,
         since,
         until,
-        runs.num_rows,
-        _total(runs, "node_hours"),
-        _total(runs, "io_node_hours"),
-        _programs(runs, found),
-        _codes(found),
-        _weeks(runs),
+        sum(one.runs for one in programs),
+        sum(one.node_hours for one in programs),
+        sum(one.io_node_hours for one in programs),
+        programs,
+        _codes(engine),
+        _weeks(engine),
     )
 
 
-def _node_hours(table: pa.Table, seconds: str) -> Any:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    return pc.divide(pc.multiply(table.column(seconds), table.column("nodes")), _HOUR)
-
-
-def _total(table: pa.Table, column: str) -> float:
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    return float(pc.sum(table.column(column)).as_py() or 0.0)
-
-
-def _programs(runs: pa.Table, found: pa.Table) -> list[Program]:
-    sums = runs.group_by("program").aggregate(
-        [
-            ("run", "count"), ("user", "count_distinct"), ("node_hours", "sum"), ("io_node_hours", "sum"),
-            ("written_bytes", "sum"), ("read_bytes", "sum"),
-        ]
-    )  # fmt: skip
+def _programs(engine: Engine) -> list[Program]:
     worst: dict[str, tuple[float, str]] = {}
-    by_code = found.group_by(["program", "code"]).aggregate([("seconds_hours", "sum")])
-    for row in by_code.to_pylist():
-        costs = (row["seconds_hours_sum"], row["code"])
+    for row in engine.answer(queries.LOSSES):
+        costs = (row["lost_hours"], row["code"])
         worst[row["program"]] = max(worst.get(row["program"], (0.0, "")), costs)
-    largest = found.group_by(["program", "run"]).aggregate([("gain_low_hours", "max"), ("gain_high_hours", "max")])
-    gains = {
-        row["program"]: (row["gain_low_hours_max_sum"], row["gain_high_hours_max_sum"])
-        for row in largest.group_by("program")
-        .aggregate([("gain_low_hours_max", "sum"), ("gain_high_hours_max", "sum")])
-        .to_pylist()
-    }
-    rows = [
-        Program(
-            row["program"], row["run_count"], row["user_count_distinct"], row["node_hours_sum"],
-            row["io_node_hours_sum"], row["written_bytes_sum"], row["read_bytes_sum"],
-            worst.get(row["program"], (0.0, ""))[1], worst.get(row["program"], (0.0, ""))[0],
-            *gains.get(row["program"], (0.0, 0.0)),
-        )
-        for row in sums.to_pylist()
-    ]  # fmt: skip
+    gains = {row["program"]: (row["gain_low_hours"], row["gain_high_hours"]) for row in engine.answer(queries.GAINS)}
+    rows = []
+    for row in engine.answer(queries.PROGRAMS):
+        cost, code = worst.get(row["program"], (0.0, ""))
+        low, high = gains.get(row["program"], (0.0, 0.0))
+        rows.append(Program(**row, worst=code, worst_node_hours=cost, gain_low=low, gain_high=high))
     return sorted(rows, key=lambda row: (-row.io_node_hours, row.program))
 
 
-def _codes(found: pa.Table) -> list[Code]:
-    sums = found.group_by("code").aggregate(
-        [
-            ("run", "count_distinct"), ("program", "count_distinct"), ("seconds_hours", "sum"),
-            ("gain_low_hours", "sum"), ("gain_high_hours", "sum"),
-        ]
-    )  # fmt: skip
+def _codes(engine: Engine) -> list[Code]:
     rows = [
         Code(
-            row["code"], row["run_count_distinct"], row["program_count_distinct"], row["seconds_hours_sum"],
-            row["gain_low_hours_sum"], row["gain_high_hours_sum"],
+            row["code"], row["runs"], row["programs"], row["lost_hours"], row["gain_low_hours"], row["gain_high_hours"]
         )
-        for row in sums.to_pylist()
+        for row in engine.answer(queries.CODES)
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (-row.node_hours, row.code))
 
 
-def _weeks(runs: pa.Table) -> list[Week]:
-    import pyarrow.compute as pc  # noqa: PLC0415
+def _weeks(engine: Engine) -> list[Week]:
+    rows = sorted(engine.answer(queries.WEEKS), key=lambda row: int(row["monday"]))
+    return [Week(_date(row["monday"]), row["runs"], row["node_hours"], row["io_node_hours"]) for row in rows]
 
-    monday = pc.strftime(pc.floor_temporal(runs.column("started"), unit="week"), format="%Y-%m-%d")
-    sums = (
-        runs.append_column("monday", monday)
-        .group_by("monday")
-        .aggregate([("run", "count"), ("node_hours", "sum"), ("io_node_hours", "sum")])
-    )
-    rows = [
-        Week(row["monday"], row["run_count"], row["node_hours_sum"], row["io_node_hours_sum"])
-        for row in sums.to_pylist()
-    ]
-    return sorted(rows, key=lambda row: row.monday)
+
+def _date(days: int) -> str:
+    """Of days since 1970-01-01. Example: 4 -> "1970-01-05". A damaged file may say any day."""
+    first, last = ((end - _EPOCH).days for end in (datetime.date.min, datetime.date.max))
+    return (_EPOCH + datetime.timedelta(days=max(first, min(last, days)))).isoformat()
 
 
 def to_text(summary: Summary, top: int) -> Iterator[str]:

@@ -247,7 +247,8 @@ void Collective::next_operation(std::uint32_t number) {
     writer.access = {
         place.file, {place.offset, bytes}, writes_, static_cast<std::uint32_t>(writer.rank), node_of(writer.rank)};
     if (!processors_.modelled()) return clients_.begin(writer.access, {this, access_over, number});
-    const std::int64_t pages = writes_ ? page_cache_.write(place.file->number, writer.access.range) : 0;
+    const std::int64_t pages =
+        writes_ ? page_cache_.write(writer.access.node, place.file->number, writer.access.range) : 0;
     if (writes_) writer.access.page_bytes = pages * PageCache::page_bytes;
     writer.work_s = costs_.operation(writes_, pieces, bytes, pages);
     if (!call_.plan->schedule->has_buffer(number)) writer.work_s += picking(writer.rank, extent, pieces, bytes);

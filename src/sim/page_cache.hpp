@@ -1,4 +1,4 @@
-// PageCache: which pages of its files a node keeps in memory. A page that is written for the first time is taken from the system, filled with
+// PageCache: which pages of files each node keeps in memory. A page that is written for the first time is taken from the system, filled with
 // zeros or with the program's bytes, and entered into the file's index (Linux: __filemap_get_folio() with FGP_CREAT), and goes to the device as
 // a whole. So pieces that share a page cost less in one file than in several: files of groups have the same pages half filled.
 // Example: bytes 0 to 99 and 100 to 199 of a file are one new page, of two files two.
@@ -11,7 +11,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <tuple>
 
 #include "layout/core/extent.hpp"
 
@@ -21,13 +21,13 @@ class PageCache {
 public:
     static constexpr std::int64_t page_bytes = 4096;
 
-    /// How many pages of a file a write brings into memory.
-    std::int64_t write(std::int64_t file, layout::Extent range) {
+    /// How many pages of a file a write brings into a node's memory.
+    std::int64_t write(int node, std::int64_t file, layout::Extent range) {
         if (range.length <= 0) return 0;
         std::int64_t made = 0;
         const std::int64_t end = (range.end() - 1) / page_bytes + 1;
         for (std::int64_t page = range.offset / page_bytes; page < end;) {
-            Chunk& chunk = chunks_[{file, page / chunk_pages}];
+            Chunk& chunk = chunks_[{node, file, page / chunk_pages}];
             const std::int64_t within = page % chunk_pages;
             const std::int64_t stop = std::min(chunk_pages, within + end - page);
             for (std::int64_t at = within; at < stop;) {
@@ -46,7 +46,7 @@ public:
 private:
     static constexpr std::int64_t chunk_pages = 4096;
     using Chunk = std::array<std::uint64_t, chunk_pages / 64>;
-    std::map<std::pair<std::int64_t, std::int64_t>, Chunk> chunks_;  ///< by file, and place in it
+    std::map<std::tuple<int, std::int64_t, std::int64_t>, Chunk> chunks_;  ///< by node, file, and place in it
 };
 
 }  // namespace ioweir::sim

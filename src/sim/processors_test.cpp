@@ -325,14 +325,15 @@ TEST(ProcessorsInACall, FlushingCostsEachRankAndMoreWhereThereIsAnIndex) {
 
 TEST(PageCache, CountsEachPageOfAFileOnce) {
     PageCache cache;
-    EXPECT_EQ(cache.write(0, {0, 1}), 1);
-    EXPECT_EQ(cache.write(0, {1, 4095}), 0);
-    EXPECT_EQ(cache.write(0, {4095, 2}), 1);
-    EXPECT_EQ(cache.write(1, {4095, 2}), 2);
-    EXPECT_EQ(cache.write(0, {5, 0}), 0);
+    EXPECT_EQ(cache.write(0, 0, {0, 1}), 1);
+    EXPECT_EQ(cache.write(0, 0, {1, 4095}), 0);
+    EXPECT_EQ(cache.write(0, 0, {4095, 2}), 1);
+    EXPECT_EQ(cache.write(0, 1, {4095, 2}), 2);
+    EXPECT_EQ(cache.write(1, 0, {4095, 2}), 2) << "of another node";
+    EXPECT_EQ(cache.write(0, 0, {5, 0}), 0);
     // Over the borders of words and chunks, with what is there already.
-    EXPECT_EQ(cache.write(0, {0, 10000 * 4096}), 9998);
-    EXPECT_EQ(cache.write(0, {(std::int64_t{1} << 60) - 1, 1}), 1);
+    EXPECT_EQ(cache.write(0, 0, {0, 10000 * 4096}), 9998);
+    EXPECT_EQ(cache.write(0, 0, {(std::int64_t{1} << 60) - 1, 1}), 1);
 }
 
 RC_GTEST_PROP(PageCache, CountsAsASetOfPagesDoes, ()) {
@@ -346,7 +347,7 @@ RC_GTEST_PROP(PageCache, CountsAsASetOfPagesDoes, ()) {
         const std::size_t before = pages.size();
         for (std::int64_t page = range.offset / 4096; range.length > 0 && page * 4096 < range.end(); ++page)
             pages.insert({file, page});
-        RC_ASSERT(cache.write(file, range) == static_cast<std::int64_t>(pages.size() - before));
+        RC_ASSERT(cache.write(0, file, range) == static_cast<std::int64_t>(pages.size() - before));
     }
 }
 

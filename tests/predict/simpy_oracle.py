@@ -90,6 +90,7 @@ class Machine:
         self.ranks = [simpy.Resource(self.env) for _ in range(ranks)]
         self.head: dict[int, int] = {}
         self.connections: dict[tuple[int, int], simpy.Resource] = {}
+        self.pages: set[tuple[int, int]] = set()
 
     def hold(self, resource: simpy.Resource, seconds: float) -> Steps:
         """One thing after the other."""
@@ -110,9 +111,23 @@ class Machine:
         fixed = self.f.get("processor.handover_s", 0.0) + self.f.get("processor.piece_s", 0.0)
         return fixed + self.rate(size, "node.copy_bytes_per_s")
 
-    def operation(self, size: int, kind: str) -> float:
-        """Seconds of a system call."""
-        return self.f.get("processor.operation_s", 0.0) + size / self.f.get(f"processor.{kind}_bytes_per_s", math.inf)
+    def operation(self, rank: int, offset: int, size: int, kind: str) -> float:
+        """Seconds of a system call; each page of the file that a node writes for the first time costs something."""
+        took = self.f.get("processor.operation_s", 0.0) + size / self.f.get(f"processor.{kind}_bytes_per_s", math.inf)
+        if kind == "write":
+            touched = {
+                (self.node_of[rank], byte // PAGE) for byte in (*range(offset, offset + size, PAGE), offset + size - 1)
+            }
+            took += len(touched - self.pages) * self.f.get("processor.page_s", 0.0)
+            self.pages |= touched
+        return took
+
+    def flush(self) -> Steps:
+        """What each rank does at the end of writing."""
+        ranks = range(len(self.ranks))
+        yield self.env.all_of(
+            [self.env.process(self.work(rank, self.f.get("processor.sync_s", 0.0))) for rank in ranks]
+        )
 
     def rate(self, size: int, name: str) -> float:
         """Seconds of so many bytes; a rate of 0 is no bound."""
@@ -222,13 +237,15 @@ def each_by_itself(case: Case, kind: str) -> float:
 
     def move(rank: int, offset: int, size: int) -> Steps:
         yield from machine.work(rank, machine.f.get("processor.call_s", 0.0))
-        yield from machine.work(rank, machine.operation(size, kind))
+        yield from machine.work(rank, machine.operation(rank, offset, size, kind))
         yield from machine.access(machine.node_of[rank], offset, offset + size, kind)
 
     done = [
         machine.env.process(move(rank, offset, size)) for rank, (offset, size) in enumerate(case.blocks) if size
     ]  # fmt: skip
     machine.env.run(machine.env.all_of(done))
+    if kind == "write":
+        machine.env.run(machine.env.process(machine.flush()))
     return float(machine.env.now)
 
 
@@ -256,8 +273,9 @@ def through_one_writer(case: Case) -> float:
         yield machine.env.all_of(messages)
         begin = min(offset for offset, size in case.blocks if size)
         end = max(offset + size for offset, size in case.blocks if size)
-        yield from machine.work(0, machine.operation(end - begin, "write"))
+        yield from machine.work(0, machine.operation(0, begin, end - begin, "write"))
         yield from machine.access(0, begin, end, "write")
+        yield from machine.flush()
 
     machine.env.run(machine.env.process(run()))
     return float(machine.env.now)

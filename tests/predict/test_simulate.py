@@ -97,6 +97,8 @@ def with_processors(case: oracle.Case, seed: int) -> oracle.Case:
         "processor.handover_s": draw.uniform(0, 1e-3),
         "processor.piece_s": draw.uniform(0, 1e-4),
         "processor.operation_s": draw.uniform(0, 1e-3),
+        "processor.page_s": draw.uniform(0, 1e-5),
+        "processor.sync_s": draw.uniform(0, 1e-3),
         "processor.write_bytes_per_s": draw.uniform(1e8, 1e9),
         "processor.read_bytes_per_s": draw.uniform(1e8, 1e9),
     }

@@ -14,6 +14,8 @@ from typing import Any
 import simpy
 
 Steps = Generator[Any, Any, Any]
+PAGE = 4096
+"""Bytes."""
 
 
 @dataclass

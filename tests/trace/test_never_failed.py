@@ -111,7 +111,7 @@ def test_an_mpi_library_of_which_nobody_has_heard(data: Path, trace: Path, tmp_p
     traced.expect()
     assert (data / "file").read_bytes() == b"b" * 80
     (line,) = traced.err.splitlines()
-    assert "MPI calls are not traced: no back end for this MPI library: Enigma MPI 7.0" in line
+    assert "MPI calls are not traced: no back end for the ABI of this MPI library: Enigma MPI 7.0" in line
     assert len([event for event in traced.trace.of(data / "file") if event.name == "write"]) == 10
 
 

@@ -92,7 +92,7 @@ def text(predicted: Sequence[Row], facts: Facts) -> str:
         "plan (`library`), written to `fsync` or read back, without opening and closing. The strategies take turns.",
         f"The lower quartile of {facts.repeats} runs counts, for other work on the machine only makes a run longer.",
         "The best strategy is looked for in half of the runs and compared in the other half, for all ways to halve",
-        "them (`bench/regrets.py`), because the least of many noisy times is only the luckiest.",
+        "them (`bench/regrets.py`). The least of many noisy times is only the luckiest.",
         "Each storage and library has a machine of its own from `ioweir calibrate --kernels`, which ran `ior-strided`",
         "and `ior-segmented`. The kernels below were not in the",
         f"fit. Predictions were written down before anything of them was measured: {facts.written}.",

@@ -11,6 +11,9 @@ namespace {
 
 /// A checkpoint loop repeats a handful of calls.
 constexpr std::size_t most_plans = 8;
+/// Of a node's buffers, what is not given back between calls of changing groups of ranks: fresh memory costs each rank a page fault every 4 KiB,
+/// which took longer than small calls themselves.
+constexpr std::size_t kept_bytes = 16 << 20;
 constexpr std::size_t line = 64;
 /// Of one writer in all rounds: more are found anew in each.
 constexpr std::size_t most_participants = 1 << 16;
@@ -44,16 +47,18 @@ bool Exchange::fits(const planner::CompiledPlan& compiled) const {
            wanted.slot_bytes <= room_.slot_bytes;
 }
 
+std::size_t Exchange::bytes_of(const Room& room) {
+    return static_cast<std::size_t>(room.stations) * sizeof(Station) + room.map_bytes + room.slot_bytes;
+}
+
 /// A larger piece of shared memory for the node. Returns an errno value.
 int Exchange::grow(const planner::CompiledPlan& compiled) {
     const Room wanted = room_for(compiled);
     const Room room{std::max(wanted.stations, room_.stations), std::max(wanted.map_bytes, room_.map_bytes),
                     std::max(wanted.slot_bytes, room_.slot_bytes)};
-    const std::size_t bytes =
-        static_cast<std::size_t>(room.stations) * sizeof(Station) + room.map_bytes + room.slot_bytes;
     room_ = {};
     memory_ = {};  // the old one, before the new one takes as much again
-    const int error = group_.share(memory_, bytes);
+    const int error = group_.share(memory_, bytes_of(room));
     const bool all = group_.all(error == 0);
     memory_.seal();
     if (all) {
@@ -66,6 +71,8 @@ int Exchange::grow(const planner::CompiledPlan& compiled) {
 }
 
 void Exchange::release() {
+    // The same on all ranks, as the room is.
+    if (bytes_of(room_) <= kept_bytes) return;
     room_ = {};
     memory_ = {};
 }

@@ -68,7 +68,7 @@ public:
     const planner::CompiledPlan* prepare(const planner::Strategy& strategy, const planner::RequestSummary& request,
                                          std::string& why);
 
-    /// Gives the buffers back until they are needed again. Every rank, between calls; no message.
+    /// Gives the buffers back until they are needed again, if they are large. Every rank, between calls; no message.
     void release();
 
     /// Collective calls of the ranks' own bytes. `bytes` of the outcome: this rank's, as far as they were moved. A call may be made in
@@ -109,6 +109,7 @@ private:
         std::size_t map_bytes = 0;
         std::size_t slot_bytes = 0;
     };
+    [[nodiscard]] static std::size_t bytes_of(const Room& room);
     [[nodiscard]] Room room_for(const planner::CompiledPlan& compiled) const;
     [[nodiscard]] bool fits(const planner::CompiledPlan& compiled) const;
     int grow(const planner::CompiledPlan& compiled);

@@ -1,5 +1,7 @@
 // Ranks whose parts of a file lie one behind the other do not wait for each other, and the bytes are right whether they do or not.
 // IOWEIR_TEST_RANKS_PER_NODE makes several nodes of the ranks.
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -17,6 +19,11 @@ constexpr const char* plan_text = R"(
 match = "*.even"
 writers = "aggregators:2"
 buffer = 96
+
+[[file]]
+match = "*.small"
+writers = "aggregators:2"
+buffer = "4 MiB"
 
 [[file]]
 match = "*.all"
@@ -108,6 +115,34 @@ TEST_F(Subgroups, AreFormedForBlocksAndNotForCyclicDomains) {
         EXPECT_EQ(world->did(&Did::in_subgroups), one.formed ? 2 * (calls - 2) - (known ? 0 : 1) : 0);
         EXPECT_EQ(world->count(format::NoteCode::verify_mismatch), 0);
     }
+}
+
+// Fresh memory costs a page fault every 4 KiB. Small buffers stay from group to group and from file to file.
+TEST_F(Subgroups, KeepSmallBuffers) {
+    if (!halves() || world->ranks < 2) GTEST_SKIP() << "the ranks do not form two groups";
+    constexpr int bytes = 1 << 20, known_files = 4, files = 12, calls = 4;
+    const IoCalls& io = world->engine;
+    const std::string path = world->path("kept.small");
+    const std::vector<unsigned char> data(bytes, 7);
+    const auto faults = [] {
+        rusage used{};
+        getrusage(RUSAGE_SELF, &used);
+        return used.ru_minflt;
+    };
+    long before = 0;
+    for (int each = 0; each < files; ++each) {
+        if (each == known_files) before = faults();
+        MPI_File file = open(io, path);
+        for (int call = 0; call < calls; ++call) {
+            EXPECT_EQ(io.write_at_all(file, std::int64_t{world->rank} * bytes, data.data(), bytes, MPI_BYTE,
+                                      MPI_STATUS_IGNORE),
+                      MPI_SUCCESS);
+        }
+        io.close(&file);
+    }
+    const long pages = bytes / 4096;
+    EXPECT_LT(faults() - before, (files - known_files) * pages / 2) << "each rank's part of a buffer has " << pages;
+    remove(path);
 }
 
 // The ranks of the first half make their call and tell those of the second, who make theirs only then. With a meeting of all ranks

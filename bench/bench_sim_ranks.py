@@ -40,8 +40,14 @@ KERNELS = (
     ("ior-strided", "data=2MiB", "transfer=512KiB", "piece=16KiB"),
 )
 """2 MiB a rank. Patterns that can be scaled: boxes of arrays, segments and strides."""
-FITTED_KERNELS = (bench_sim_lab.FITTED_KERNEL, ("ior-strided", "data=1MiB", "transfer=64KiB", "piece=16KiB"))
-"""Of the calibration: few large calls, and 16 small ones, which show what a call costs ranks that share processors."""
+FITTED_KERNELS = (
+    bench_sim_lab.FITTED_KERNEL,
+    ("ior-strided", "data=1MiB", "transfer=64KiB", "piece=16KiB"),
+    ("ior-strided", "data=200000", "transfer=50000", "piece=200"),
+    ("coll_perf", "local=24,24,24", "variables=8"),
+)
+"""Of the calibration: few large calls, and 16 small ones, which show what a call costs ranks that share processors;
+small pieces; a view set before each call."""
 
 
 def machine_file(mpi: str) -> Path:

@@ -287,7 +287,7 @@ def test_gains_are_said_where_there_are_no_two_plans_to_compare() -> None:
     result = {
         "output": "m.toml", "cases": 20, "how": "runs", "held_out": held, "fitted": {"median": 0.1, "p90": 0.2},
         "figures": [], "targets": {"slowdown": []}, "kept": False, "remarks": [],
-        "gains": (0.5, 1.0, 2.0), "plans": None,
+        "opening": {"plans": {}}, "gains": (0.5, 1.0, 2.0), "plans": None,
     }  # fmt: skip
     said = calibrate.to_text(result)
     assert any("four of five 0.50 .. 2.00" in line for line in said)

@@ -11,7 +11,7 @@ from ioweir.base import toml_text
 from ioweir.base.compiled import compiled
 from ioweir.findings.model import Finding, Gain, Remedy
 from ioweir.loop import measure
-from ioweir.predict import candidates, estimated, kinds, tune, workload
+from ioweir.predict import candidates, estimated, gains, kinds, tune, workload
 from ioweir.predict.estimated import Known
 from traces import Builder, Call
 
@@ -47,7 +47,8 @@ def part(path: str, before: float, **after: float) -> tune.Part:
     rows = [
         {
             "strategy": name, "candidate": candidates.Candidate(name, {"writers": name}), "each": [spent, spent],
-            "seconds": spent, "other_form": False, "predicted": tune._range([before / spent]),
+            "seconds": spent, "other_form": False, "predicted": gains.range_of([before / spent]),
+            "beside": (0.0, 0.0, 0.0),
         }
         for name, spent in after.items()
     ]  # fmt: skip

@@ -13,8 +13,8 @@ import pytest
 from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.loop import measure, turns
+from ioweir.predict import gains, netcdf_parts, simulate, tune
 from ioweir.predict import machine as machines
-from ioweir.predict import netcdf_parts, simulate, tune
 from ioweir.predict.candidates import Candidate
 from ioweir.predict.kinds import Kind
 from ioweir.predict.workload import Recorded
@@ -249,7 +249,7 @@ def test_a_division_is_simulated_and_never_replayed() -> None:
         one = Candidate(name, keys)
         return {
             "strategy": name, "candidate": one, "each": [seconds], "seconds": seconds,
-            "predicted": tune._range([4 / seconds]), "other_form": not one.same_form,
+            "predicted": gains.range_of([4 / seconds]), "beside": (0.0, 0.0, 0.0), "other_form": not one.same_form,
         }  # fmt: skip
 
     asked: Any = Recorded("data.nc", "/data/data.nc", 2, False, [], [], 0.0)

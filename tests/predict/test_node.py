@@ -93,6 +93,21 @@ def test_processors_are_found_and_another_kernel_is_foretold(tmp_path: Path) -> 
     assert seconds["low"] <= true <= seconds["high"]
 
 
+def test_what_plans_make_of_opening_is_written_down(tmp_path: Path) -> None:
+    made = rows(KERNELS, 0.02)
+    for row, way in zip(made, list(kernel_runs.ways(RANKS)) * len(KERNELS), strict=True):
+        factor = {"": 1.0, "shared": 1.5, "grouped": 2.0, "log": 3.0}[way.mapping]
+        row |= {"mapping": way.mapping, "openings_s": [0.1 * factor, 0.2 * factor, 0.1 * factor]}
+    result = calibrate.fit_machine(replace(calibrate.of_kernels(tmp_path, made), storage=STORAGE), "known")
+    read = machine.parse(result["machine"], "known")
+    assert read.opening.plans == {
+        name: pytest.approx((factor,) * 3) for name, factor in (("shared", 1.5), ("grouped", 2.0), ("log", 3.0))
+    }
+    assert read.opening.runs == pytest.approx((1.0, 2.0))
+    text = calibrate.to_text({**result, "output": "known.toml", "wall_s": 1.0, "kept": False})
+    assert any("(mapping log) over without one: median 3.00, four of five 3.00 .. 3.00" in line for line in text)
+
+
 def test_no_network_lies_between_processors_and_memory(tmp_path: Path) -> None:
     """Written bytes had gone over a network of 1 GB/s that nobody had."""
     found = calibrate.of_kernels(tmp_path, rows(KERNELS[:2], 0.02))

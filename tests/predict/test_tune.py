@@ -15,7 +15,7 @@ import pytest
 from forked import completed
 from ioweir.errors import IoweirError
 from ioweir.loop import measure, turns
-from ioweir.predict import candidates, kinds, simulate, tune
+from ioweir.predict import candidates, gains, kinds, simulate, tune
 from ioweir.predict import machine as machines
 from traces import Builder, Call
 
@@ -125,8 +125,8 @@ def test_gains_are_stated_as_they_came_out_before(tmp_path: Path) -> None:
     machine = tmp_path / "machine.toml"
     text = "unexplained = 5.0\n{}[targets]\ncount = 4\nseek_s = 0.01\n"
     found = []
-    for gains in ("", "gains = [0.9, 0.95, 2.0]\n", "gains = [1e-3, 0.9, 2.0]\n"):
-        machine.write_text(text.format(gains), encoding="utf-8")
+    for line in ("", "gains = [0.9, 0.95, 2.0]\n", "gains = [1e-3, 0.9, 2.0]\n"):
+        machine.write_text(text.format(line), encoding="utf-8")
         asked = dataclasses.replace(options(tmp_path / "plan.toml", force=True), machine=str(machine))
         found.append(tune.tune(asked))
     without, some, few = found
@@ -140,17 +140,32 @@ def test_gains_are_stated_as_they_came_out_before(tmp_path: Path) -> None:
     assert any("four of five were 0.90 to 2.00 times" in reason for reason in some["reasons"])
 
 
-def test_what_no_plan_changes_is_in_both_times() -> None:
+def test_what_is_not_simulated_is_in_both_times() -> None:
     vague = machines.parse("gains = [0.5, 1.0, 2.0]\n", "vague")
     # Moving takes 8 s, and 2 s under the plan; opening takes 1 s.
-    assert tune._gain([9.0], [3.0], 1.0, vague) == pytest.approx(
+    as_it_is = gains.Beside(1.0, (1.0, 1.0, 1.0))
+    assert gains.gain([9.0], [3.0], as_it_is, vague) == pytest.approx(
         {"ratio_low": 9 / 5, "ratio": 9 / 3, "ratio_high": 9 / 2}
     )
-    assert tune._gain([8.0], [2.0], 0.0, vague) == pytest.approx({"ratio_low": 2.0, "ratio": 4.0, "ratio_high": 8.0})
+    nothing = gains.Beside(0.0, (0.0, 0.0, 0.0))
+    assert gains.gain([8.0], [2.0], nothing, vague) == pytest.approx(
+        {"ratio_low": 2.0, "ratio": 4.0, "ratio_high": 8.0}
+    )
     plain = machines.parse("", "plain")
-    assert tune._gain([9.0], [3.0], 1.0, plain) == pytest.approx(
+    assert gains.gain([9.0], [3.0], as_it_is, plain) == pytest.approx(
         dict.fromkeys(("ratio_low", "ratio", "ratio_high"), 3.0)
     )
+
+
+def test_openings_differ_from_run_to_run_and_under_plans() -> None:
+    text = "gains = [0.5, 1.0, 2.0]\n[opening]\nruns = [0.5, 3.0]\nlog = [1.0, 2.0, 4.0]\n"
+    known = machines.parse(text, "known")
+    # Moving takes 8 s, and 2 s under the plan. Opening took 1 s when recorded, and under the plan 1 to 4 s, here 2 s.
+    found = gains.gain([9.0], [4.0], gains.Beside(1.0, known.opening.under("log")), known)
+    assert found["ratio"] == pytest.approx(9 / 4)
+    assert found["ratio_low"] == pytest.approx((8 + 3 * 1) / (4 + 3 * 4))  # long openings, both times
+    assert found["ratio_high"] == pytest.approx((8 + 0.5 * 1) / (1 + 0.5 * 1))  # short ones
+    assert known.opening.under("grouped") == (1.0, 1.0, 1.0)
 
 
 def test_opening_counts_once_for_all_ranks_of_a_file() -> None:
@@ -312,7 +327,7 @@ def _part(path: str, before: list[float], **after: list[float]) -> tune.Part:
         {
             "strategy": name, "candidate": candidates.Candidate(name, {"writers": name}), "each": each,
             "seconds": sorted(each)[len(each) // 2], "other_form": False,
-            "predicted": tune._range([old / new for old, new in zip(before, each, strict=True)]),
+            "predicted": gains.range_of([old / new for old, new in zip(before, each, strict=True)]),
         }
         for name, each in after.items()
     ]  # fmt: skip
@@ -323,8 +338,8 @@ def _part(path: str, before: list[float], **after: list[float]) -> tune.Part:
 def test_what_a_machine_leaves_unexplained_widens_the_gain() -> None:
     ratios = [2.0, 2.2, 1.9]
     known, vague = (machines.parse(f"name = 'x'\n{line}\n", "x") for line in ("", "unexplained = 0.25"))
-    assert tune._range(ratios, known) == {"ratio_low": 1.9, "ratio": 2.0, "ratio_high": 2.2}
-    wide = tune._range(ratios, vague)
+    assert gains.range_of(ratios, known) == {"ratio_low": 1.9, "ratio": 2.0, "ratio_high": 2.2}
+    wide = gains.range_of(ratios, vague)
     assert wide["ratio"] == 2.0
     factor = 1.25**1.9
     assert wide["ratio_low"] == pytest.approx(1.9 / factor, rel=0.001)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LIBRARY: Final = "library"
 """Without a plan."""
+OPENING: Final = "open_close"
 _BUFFERS: Final = (None, "16 MiB")
 KERNELS: Final = (
     ("ior-strided", "data=4MiB", "transfer=4MiB", "piece=64KiB"),
@@ -45,6 +46,13 @@ class Way:
 
     name: str
     keys: Mapping[str, Any] | None
+
+    @property
+    def mapping(self) -> str:
+        """The word for it, without a number of files; "" without a plan."""
+        from ioweir.predict.candidates import mapping_word  # noqa: PLC0415
+
+        return "" if self.keys is None else mapping_word(self.keys)
 
     def rule(self, match: str) -> str:
         """Of a plan."""
@@ -67,7 +75,7 @@ def typical(times: Sequence[float]) -> float:
 def measured(
     folder: Path, mpi: str, name: str, settings: Sequence[str], ranks: int, repeats: int
 ) -> dict[str, dict[str, list[float]]]:
-    """Of each way seconds of writing, to fsync, and of reading back; opening and closing are left out.
+    """Of each way seconds of writing, to fsync, of reading back, and of opening and closing for both (`open_close`).
 
     The files lie in a folder of their own, so that nothing in `folder` is written over.
     """
@@ -89,13 +97,17 @@ def measured(
         traced = processes.ioweir(
             "run", "--quiet", "--layers", "mpiio", "--plan", str(plan), "-o", str(trace), "--", *words
         )
-        seconds: dict[str, dict[str, list[float]]] = {way.name: {"write": [], "read": []} for way in chosen}
+        seconds: dict[str, dict[str, list[float]]] = {
+            way.name: {"write": [], "read": [], OPENING: []} for way in chosen
+        }  # fmt: skip
         for row in _rows(traced, kernel.environment_of(launcher)):
             way = chosen[int(row["file"].removeprefix("way").removesuffix(".data"))]
             if not row["read_correct"]:
                 raise IoweirError(f"{name} under {way.name}: what was read is not what was written")
-            for direction, times in seconds[way.name].items():
-                times.append(row["mib"] / row[f"{direction}_mib_per_s"])
+            times = seconds[way.name]
+            for direction in ("write", "read"):
+                times[direction].append(row["mib"] / row[f"{direction}_mib_per_s"])
+            times[OPENING].append(row["open_close_s"])
     return seconds
 
 
@@ -120,7 +132,7 @@ def mpi_of(asked: str | None) -> str:
 def rows(
     folder: Path, mpi: str | None, ranks: int | None, repeats: int, kernels: Sequence[Sequence[str]] = KERNELS
 ) -> list[dict[str, Any]]:
-    """For `predict.cases.of_rows`: of each kernel and way the typical times."""
+    """For `predict.cases.of_rows`: of each kernel and way the typical times, and those of each opening and closing."""
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise IoweirError(f"--kernels {folder}: no directory in which you may write; name another", EXIT_USAGE)
     kind = mpi_of(mpi)
@@ -134,7 +146,7 @@ def rows(
         for way in ways(count):
             found.append({
                 "kernel": name, "settings": settings, "ranks": count, "plan": way.rule("*"),
-                "library": way.keys is None,
+                "library": way.keys is None, "mapping": way.mapping, "openings_s": seconds[way.name].pop(OPENING),
                 **{f"{direction}_s": typical(times) for direction, times in seconds[way.name].items()},
             })  # fmt: skip
     return found

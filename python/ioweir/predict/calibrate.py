@@ -90,6 +90,7 @@ class Measured:
     """Figures for the machine file that no case of these needs."""
     processors: int = 0
     """That ranks of the runs shared; 0: not said."""
+    opening: machine.Opening = field(default_factory=machine.Opening)
 
 
 def calibrate(options: Options) -> dict[str, Any]:
@@ -172,6 +173,7 @@ def fit_machine(found: Measured, name: str) -> dict[str, Any]:
         "fitted": asdict(result.fitted),
         "figures": [asdict(one) for one in result.found],
         "targets": {"count": found.count, "slowdown": list(found.slowdown)},
+        "opening": asdict(found.opening),
         "remarks": list(found.remarks),
         "machine": text,
     }
@@ -195,7 +197,8 @@ def of_kernels(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Measured:
     found = case_files.of_rows(rows)
     kernels = len({case.held_with for case in found})
     how = f"{kernels} kernels under {len(rows) // max(1, kernels)} strategies"
-    return Measured(found, 1, (), (), how, storage=node.storage_at(folder))
+    opening = machine.Opening(*case_files.opening(rows))
+    return Measured(found, 1, (), (), how, storage=node.storage_at(folder), opening=opening)
 
 
 def _measured(options: Options) -> Measured:
@@ -323,6 +326,10 @@ def machine_text(found: Measured, result: Fit, base: Mapping[str, float], name: 
         lines += [
             f'"{key}" = [{", ".join(_number(key, value) for value in values)}]' for key, values in opened.items()
         ]  # fmt: skip
+    if found.opening != machine.Opening():
+        rows = {"runs": found.opening.runs, **found.opening.plans}
+        lines += ["", "[opening]"]
+        lines += [f"{key} = [{', '.join(f'{value:.4g}' for value in values)}]" for key, values in rows.items()]
     slow = {
         number: min(max(factor, machine.LEAST_SLOWDOWN), machine.MOST_SLOWDOWN)
         for number, factor in enumerate(found.slowdown) if factor != 1
@@ -405,6 +412,11 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         )
     if result["plans"]:
         lines.append(f"two plans against each other: off by a factor of {result['plans']:.2f} (median), held out")
+    for mapping, (low, middle, high) in result["opening"]["plans"].items():
+        lines.append(
+            f"opening and closing under a plan (mapping {mapping}) over without one: median {middle:.2f}, four of five "
+            f"{low:.2f} .. {high:.2f}"
+        )
     lines.append(f"error of the fit itself: median {fitted['median']:.1%}, 90th percentile {fitted['p90']:.1%}")
     for one in result["figures"]:
         known = f"{one['value']:.4g}, 90 % within {one['low']:.3g} .. {one['high']:.3g}"

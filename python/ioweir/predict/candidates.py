@@ -46,7 +46,7 @@ class Candidate:
     @property
     def same_form(self) -> bool:
         """The file is afterwards what it would be without a plan."""
-        return str(self.keys.get("mapping", _SAME_FORM)) == _SAME_FORM and "netcdf" not in self.keys
+        return mapping_word(self.keys) == _SAME_FORM and "netcdf" not in self.keys
 
     @property
     def replayed(self) -> bool:
@@ -66,6 +66,11 @@ class Candidate:
     def text(self, match: str) -> str:
         """The rule as a plan's file has it."""
         return simulate.rule_text(self.keys, match)
+
+
+def mapping_word(keys: Mapping[str, Any]) -> str:
+    """Which mapping a rule names, without a number of files: "shared", "grouped", "subfiles" or "log"."""
+    return str(keys.get("mapping", _SAME_FORM)).partition(":")[0]
 
 
 def with_more(known: Iterable[Candidate], more: Iterable[Mapping[str, Any]]) -> Iterator[Candidate]:

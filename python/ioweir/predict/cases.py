@@ -9,12 +9,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import statistics
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import read_named
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
+from ioweir.predict.fitting import coverage
+from ioweir.predict.machine import SHARE_OF_GAINS
 from ioweir.predict.simulate import called, library_rule
 
 if TYPE_CHECKING:
@@ -146,6 +149,37 @@ def ratio_errors(held: Sequence[tuple[Any, float]]) -> RatioErrors:
             found.gains.extend(without / error for error in errors.values())
         found.plans.extend(max(one / other, other / one) for one, other in itertools.combinations(errors.values(), 2))
     return found
+
+
+def opening(
+    rows: Sequence[Mapping[str, Any]],
+) -> tuple[dict[str, tuple[float, float, float]], tuple[float, float]]:
+    """What plans make of opening and closing, by mapping, and what single runs are of the typical one.
+
+    Of `rows` as loop/kernel_runs.py makes them, those with `openings_s`: seconds of each run. All that is known of a
+    kernel's ways is from one job, so that what disturbed one disturbed the others.
+    """
+    kernels: dict[tuple[str, ...], dict[str, list[list[float]]]] = {}
+    for row in rows:
+        if row.get("openings_s"):
+            of_kernel = kernels.setdefault((row["kernel"], *row["settings"]), {})
+            of_kernel.setdefault(row["mapping"], []).append(row["openings_s"])
+    ratios: dict[str, list[float]] = {}
+    spread = []
+    for of_kernel in kernels.values():
+        for runs in itertools.chain.from_iterable(of_kernel.values()):
+            typical = statistics.median(runs)
+            spread += [run / typical for run in runs]
+        for without in of_kernel.pop("", []):
+            for mapping, ways in of_kernel.items():
+                of_mapping = ratios.setdefault(mapping, [])
+                of_mapping += [statistics.median(runs) / statistics.median(without) for runs in ways]
+    plans = {
+        mapping: (low, statistics.median(some), high)
+        for mapping, some in ratios.items()
+        for low, high in [coverage(some, SHARE_OF_GAINS)]
+    }
+    return plans, coverage(spread, SHARE_OF_GAINS) if spread else (1.0, 1.0)
 
 
 def of_runs(file: Path, slowdown: Sequence[float] = ()) -> list[KernelCase]:

@@ -291,6 +291,7 @@ def _library(part: Part) -> Carrier:
         "predicted": {"ratio_low": 1.0, "ratio": 1.0, "ratio_high": 1.0},
         "other_form": False,
         "each": part.before,
+        "beside": (part.beside_s, part.beside_s, part.beside_s),
     }
     return Carrier(row, 0.0, is_library=True)
 

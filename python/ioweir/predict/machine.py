@@ -29,9 +29,12 @@ _TEXTS: Final = ("name", "about")
 _UNEXPLAINED: Final = "unexplained"
 _GAINS: Final = "gains"
 _PLANS: Final = "plans"
+_OPENING: Final = "opening"
+_RUNS: Final = "runs"
+MAPPINGS: Final = ("shared", "grouped", "subfiles", "log")
 SHARE_OF_GAINS: Final = 0.8
 """That lie within."""
-_TABLES: Final = ("sources", "open", "slow_targets")
+_TABLES: Final = ("sources", "open", "slow_targets", _OPENING)
 _MOST_BYTES: Final = 1 << 20
 MOST_UNEXPLAINED: Final = 1000.0
 _LEAST_GAIN: Final = 1e-6
@@ -67,6 +70,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Opening:
+    """How long opening and closing files took when it was measured. All numbers are ratios of times."""
+
+    plans: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    """Under a plan over without one, by the plan's mapping (MAPPINGS): low, middle and high."""
+    runs: tuple[float, float] = (1.0, 1.0)
+    """Of single runs over the typical one: low and high."""
+
+    def under(self, mapping: str) -> tuple[float, float, float]:
+        """As `plans`; where nothing was measured a plan changes nothing."""
+        return self.plans.get(mapping, (1.0, 1.0, 1.0))
+
+
+@dataclass(frozen=True)
 class Machine:
     """A machine file, read. Figures are seconds, bytes, bytes a second, counts and ratios, as their names say."""
 
@@ -85,6 +102,7 @@ class Machine:
     """Of plans' gains measured over simulated, that the figures were not fitted to: low, middle and high."""
     plans: float = 1.0
     """By which factor the ratio of two plans' simulated times is off, in the middle one of pairs."""
+    opening: Opening = field(default_factory=Opening)
 
     def slowdown(self) -> list[float]:
         """Of each target up to the last slow one."""
@@ -162,6 +180,7 @@ def parse(text: str, name: str) -> Machine:
         _unexplained(content, name),
         _gains(content, name),
         _plans(content, name),
+        _opening(_table(content, _OPENING, name), name),
     )
     _check(machine, name)
     return machine
@@ -292,11 +311,7 @@ def _gains(content: Mapping[str, Any], name: str) -> tuple[float, float, float] 
     if _GAINS not in content:
         return None
     values = content[_GAINS]
-    numbers = isinstance(values, list) and all(
-        isinstance(one, (int, float)) and not isinstance(one, bool) and _LEAST_GAIN <= one <= 1 / _LEAST_GAIN
-        for one in values
-    )
-    if not numbers or len(values) != 3 or values != sorted(values):
+    if not _are_factors(values, 3):
         raise IoweirError(
             f"machine file '{name}': {_GAINS} = {_said(values)}; write [low, middle, high], factors of simulated gains "
             f"from {_LEAST_GAIN:g} to {1 / _LEAST_GAIN:g}, such as [0.8, 1.0, 1.3]",
@@ -315,6 +330,44 @@ def _plans(content: Mapping[str, Any], name: str) -> float:
             EXIT_USAGE,
         )
     return float(value)
+
+
+def _opening(table: Mapping[str, Any], name: str) -> Opening:
+    plans: dict[str, tuple[float, float, float]] = {}
+    runs = (1.0, 1.0)
+    for key, values in table.items():
+        if key != _RUNS and key not in MAPPINGS:
+            raise IoweirError(
+                f"machine file '{name}': {_OPENING}.{key:.60} is no mapping; there are {', '.join(MAPPINGS)}, and "
+                f"{_RUNS}",
+                EXIT_USAGE,
+            )
+        wanted = 2 if key == _RUNS else 3
+        if not _are_factors(values, wanted):
+            raise IoweirError(
+                f"machine file '{name}': {_OPENING}.{key} = {_said(values)}; write "
+                f"{'[low, high]' if key == _RUNS else '[low, middle, high]'}, ratios of times from {_LEAST_GAIN:g} to "
+                f"{1 / _LEAST_GAIN:g}",
+                EXIT_USAGE,
+            )
+        if key == _RUNS:
+            runs = (float(values[0]), float(values[1]))
+        else:
+            plans[key] = (float(values[0]), float(values[1]), float(values[2]))
+    return Opening(plans, runs)
+
+
+def _are_factors(values: Any, count: int) -> bool:
+    """So many, in order."""
+    return (
+        isinstance(values, list)
+        and len(values) == count
+        and all(
+            isinstance(one, (int, float)) and not isinstance(one, bool) and _LEAST_GAIN <= one <= 1 / _LEAST_GAIN
+            for one in values
+        )
+        and values == sorted(values)
+    )
 
 
 def _check(machine: Machine, name: str) -> None:

@@ -9,6 +9,7 @@ on which machine (machine_of_trace.py).
 
 from __future__ import annotations
 
+import math
 import shlex
 import statistics
 import time
@@ -22,9 +23,9 @@ from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import write_named
 from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
-from ioweir.predict import estimated, kinds, machine_of_trace, netcdf_parts, simulate, thinking, workload
+from ioweir.predict import estimated, gains, kinds, machine_of_trace, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
-from ioweir.predict.candidates import Candidate, behind, candidates, with_more
+from ioweir.predict.candidates import Candidate, behind, candidates, mapping_word, with_more
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 from ioweir.report.lacking import partial_reasons
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import Program
     from ioweir.trace.reader import Requests, Trace
 
-_FOUR_OF_FIVE: Final = 1.2816 / 0.6745
-"""Quantiles of the normal distribution: within 80 % and within 50 % of the middle."""
 _OPENING: Final = ("metadata.open_s", "metadata.create_s", "metadata.stat_s")
 """Of machines that say what opening costs."""
 _MUCH_SLOWER: Final = 0.5
@@ -81,7 +80,8 @@ class Part:
     pruned: list[str] = field(default_factory=list)
     """Those that are variants of one that is much slower than the program as it is."""
     beside_s: float = 0.0
-    """Of opening and closing when recorded: in all of these times, with a plan and without."""
+    """Of opening and closing when recorded: in all of these times, without a plan as it is, under one as `beside` of
+    its row says (low, middle and high)."""
 
     @property
     def good(self) -> list[dict[str, Any]]:
@@ -121,8 +121,12 @@ class Simulated:
 
     def predicted(self, picks: Picks) -> dict[str, float]:
         """Time before over time after, of all parts together."""
-        after = _sums(part.after(row) for part, row in zip(self.parts, picks, strict=True))
-        return _gain(self._before(), after, sum(part.beside_s for part in self.parts), self.machine)
+        picked = list(zip(self.parts, picks, strict=True))
+        after = _sums(part.after(row) for part, row in picked)
+        each = [(part.beside_s,) * 3 if row is None else row["beside"] for part, row in picked]
+        low, middle, high = (math.fsum(column) for column in zip(*each, strict=True))
+        beside = gains.Beside(math.fsum(part.beside_s for part in self.parts), (low, middle, high))
+        return gains.gain(self._before(), after, beside, self.machine)
 
     def rules(self, picks: Picks) -> tuple[Rule, ...]:
         """Of a plan: the most special first, for the first one that matches a file applies."""
@@ -143,7 +147,7 @@ class Simulated:
 
     def result(self, picks: Picks) -> dict[str, Any]:
         """As JSON, without a plan."""
-        hidden = ("candidate", "each")
+        hidden = ("candidate", "each", "beside")
         tried = [
             {"match": part.kind.pattern, **{name: value for name, value in row.items() if name not in hidden}}
             for part in self.parts
@@ -156,7 +160,7 @@ class Simulated:
             "before": _spread(self._before()),
             "plan": None,
             "output": None,
-            "predicted": _range([]),
+            "predicted": gains.range_of([]),
             "files": [_of_part(part, row) for part, row in zip(self.parts, picks, strict=True)],
             "tried": tried,
             "estimated": [],
@@ -174,7 +178,7 @@ def _of_part(part: Part, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "what": part.program.what,
         "before": _spread(part.before),
         "strategy": None if row is None else row["strategy"],
-        "predicted": _range([]) if row is None else row["predicted"],
+        "predicted": gains.range_of([]) if row is None else row["predicted"],
     }
 
 
@@ -185,43 +189,6 @@ def _sums(columns: Iterable[Sequence[float]]) -> list[float]:
 
 def _spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"seconds": statistics.median(seconds), "low": min(seconds), "high": max(seconds)}
-
-
-def _gain(before: Sequence[float], after: Sequence[float], beside_s: float, machine: Machine) -> dict[str, float]:
-    """Time before over time after, both with `beside_s` that no plan changes; low, middle and high.
-
-    Where it is known how measured gains differ from simulated ones, that says all: errors of two times on one machine
-    go together, and what is open of the machine is in them.
-    """
-    if machine.gains is None:
-        return _range([old / new for old, new in zip(before, after, strict=True) if new > 0], machine)
-    moved = statistics.median(before) - beside_s
-    ratios = [
-        (old - beside_s) / (new - beside_s) for old, new in zip(before, after, strict=True) if new > beside_s
-    ]  # fmt: skip
-    if not ratios or moved <= 0:
-        return _range([])
-    simulated = statistics.median(ratios)
-    low, middle, high = (
-        (moved + beside_s) / (moved / (simulated * factor) + beside_s) for factor in machine.gains
-    )  # fmt: skip
-    return {"ratio_low": low, "ratio": middle, "ratio_high": high}
-
-
-def _range(ratios: Sequence[float], machine: Machine | None = None) -> dict[str, float]:
-    """Of all runs, wider by what the machine's figures leave unexplained."""
-    ratios = ratios or [1.0]
-    wider = 1.0 if machine is None else _wider(machine)
-    return {"ratio_low": min(ratios) / wider, "ratio": statistics.median(ratios), "ratio_high": max(ratios) * wider}
-
-
-def _wider(machine: Machine) -> float:
-    """What the interval of a ratio is multiplied by.
-
-    Half of what is not explained is taken to be common to both times, so that it widens their ratio as it widens one
-    time; of errors that are normal in their logarithm four of five lie within 1.9 times the median one.
-    """
-    return float((1 + machine.unexplained) ** _FOUR_OF_FIVE)
 
 
 def simulated(options: Options) -> Simulated:
@@ -385,7 +352,7 @@ def tune(options: Options) -> dict[str, Any]:
     elif found.machine.unexplained and None in picks:
         reasons.append(
             f"simulated times of this machine are off by {found.machine.unexplained:.0%} (median), so that they "
-            f"do not show gains below {_wider(found.machine):.2f} times; replays do: --measure"
+            f"do not show gains below {gains.wider_by(found.machine):.2f} times; replays do: --measure"
         )
     picks, decisions = estimated.decided(found.known, found.parts, picks, estimated.simulated_carriers(found.parts))
     result = found.result(picks)
@@ -408,8 +375,8 @@ def of_all(found: Simulated, picks: Picks) -> list[str]:
     reasons = []
     if beside_s := sum(part.beside_s for part in found.parts):
         reasons.append(
-            f"opening, closing and the like took {units.seconds(beside_s)} when recorded: added to all times, as if no "
-            "plan changed it"
+            f"opening, closing and the like took {units.seconds(beside_s)} when recorded: added to all times, "
+            + ("under plans as measured of this machine" if found.machine.opening.plans else "as if no plan changed it")
         )
     reasons += [
         f"the rule for {match} matches {path}, too, for which nothing was found to help"
@@ -460,11 +427,13 @@ def _tried(options: Options, machine: Machine, part: Part, candidate: Candidate)
         runs = simulate.runs_of(program, machine, rule, *_draws(options))
     except IoweirError as error:
         return {**row, "error": str(error)}
-    each = _seconds(runs, part.kind.times, part.beside_s)
+    low, middle, high = (part.beside_s * ratio for ratio in machine.opening.under(mapping_word(candidate.keys)))
+    each = _seconds(runs, part.kind.times, middle)
     return {
         **row,
         "seconds": statistics.median(each),
-        "predicted": _gain(part.before, each, part.beside_s, machine),
+        "beside": (low, middle, high),
+        "predicted": gains.gain(part.before, each, gains.Beside(part.beside_s, (low, middle, high)), machine),
         "other_form": not candidate.same_form,
         "each": each,
     }

@@ -332,6 +332,7 @@ bool descriptor_is_usable(Engine& engine, Handle& handle) {
     const StorageScope scope(engine);
     handle.descriptors_gone = gone;
     if (Descriptors::is_intact(handle.descriptor)) return true;
+    if (handle.container) handle.container->find_again();  // whoever closed this one has closed those, too
     const Descriptors::Opened opened =
         engine.descriptors.open(handle.path, handle.descriptor.readable, handle.descriptor.writable);
     if (opened.error != 0 || opened.descriptor.identity != handle.descriptor.identity) {

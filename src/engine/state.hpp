@@ -250,6 +250,8 @@ public:
     [[nodiscard]] std::shared_ptr<Handle> find_named(const std::string& path) const;
 
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
+    /// Null: no handle is open for it. Takes no memory, for signal handlers may open files, too.
+    [[nodiscard]] std::shared_ptr<FileState> known_file(const FileIdentity& identity) const;
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 

@@ -10,15 +10,32 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "engine/state.hpp"
 #include "engine_world.hpp"
+
+namespace {
+
+thread_local std::int64_t memory_taken = 0;  ///< how often this thread has asked for memory
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+    ++memory_taken;
+    if (void* const memory = std::malloc(bytes)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace ioweir {
 namespace {
@@ -322,6 +339,18 @@ TEST_F(EngineTest, NothingOnTheNodeSeesTheFileWithoutThem) {
 }
 
 /// In both one rank looks at the file, and one of them writes all over it. Open MPI's does so before the others have come.
+/// A signal handler may open files, also where it interrupts malloc.
+TEST_F(EngineTest, WhoOpensAnotherFileTakesNoMemory) {
+    const std::string path = path_for("one");
+    MPI_File file = open(world->engine, path);
+    EXPECT_GT(engine::engine()->behind_handles, 0);
+    const std::int64_t before = memory_taken;
+    engine::before_path(AT_FDCWD, "/");
+    EXPECT_EQ(memory_taken, before);
+    world->engine.close(&file);
+    remove(path);
+}
+
 /// Another thread of the parent may have had one, and is not there to give it back.
 TEST_F(EngineTest, AChildOfForkWaitsForNoLock) {
     const std::string path = path_for("one");

@@ -196,9 +196,7 @@ void drain_path(Engine& engine, int directory, const char* path) {
     struct stat info{};
     if (raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&info), 0) != 0) return;
     const FileIdentity identity{static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
-    for (const std::shared_ptr<FileState>& file : engine.files()) {
-        if (file->identity == identity) drain_behind(*file);
-    }
+    if (const std::shared_ptr<FileState> file = engine.known_file(identity)) drain_behind(*file);
 }
 
 void before_path(int directory, const char* path) {

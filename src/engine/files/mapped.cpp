@@ -250,6 +250,7 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
 
 void flush_container(Engine& engine, Handle& handle, bool durable) {
     if (!handle.container) return;
+    (void)descriptor_is_usable(engine, handle);  // the container's own, too
     const StorageScope scope(engine);
     if (const int error = handle.container->flush(durable); error != 0) owe_error(handle, error_class(error));
     if (!durable || handle.rank != 0) return;
@@ -303,6 +304,7 @@ void share_container(Engine& engine, Handle& handle, bool together) {
 
 void leave_container(Engine& engine, Handle& handle) {
     if (!handle.container) return;
+    (void)descriptor_is_usable(engine, handle);
     const StorageScope scope(engine);
     if (const int error = handle.container->leave(handle.role, &handle.left); error != 0)
         owe_error(handle, error_class(error));

@@ -25,7 +25,8 @@ else:
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGING: Final = ROOT / "packaging"
-SPACK: Final = PACKAGING / "spack" / "packages" / "ioweir" / "package.py"
+SPACK_REPO: Final = PACKAGING / "spack" / "spack_repo" / "ioweir"
+SPACK: Final = SPACK_REPO / "packages" / "ioweir" / "package.py"
 EASYCONFIGS: Final = sorted((PACKAGING / "easybuild").glob("*.eb"))
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK: Final = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -99,6 +100,14 @@ def spack(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Recorded]:
     return runpy.run_path(str(SPACK))["Ioweir"], recorded
 
 
+def test_spack_finds_the_recipe_where_its_api_has_it() -> None:
+    said = dict(re.findall(r"^  (\w+): (\S+)$", (SPACK_REPO / "repo.yaml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert said == {"namespace": "ioweir", "api": "v2.0"}
+    # From 2.0 on the folders are modules of Python, and their names the repository's name.
+    assert SPACK.relative_to(PACKAGING / "spack").parts == ("spack_repo", "ioweir", "packages", "ioweir", "package.py")
+    assert f"spack repo add {SPACK_REPO.relative_to(ROOT)}" in SPACK.read_text(encoding="utf-8").splitlines()[0]
+
+
 def test_spack_builds_this_version_from_this_checkout(spack: tuple[Any, Recorded]) -> None:
     recipe, recorded = spack
     assert version_of_ioweir() in [words[0] for words, _ in recorded.said["version"]]
@@ -160,6 +169,18 @@ def test_an_easyconfig_has_what_every_one_has(path: Path) -> None:
     assert path.name == f"{said['name']}-{said['version']}-{toolchain['name']}-{toolchain['version']}.eb"
     for dependency in said.get("builddependencies", []) + said.get("dependencies", []):
         assert len(dependency) == 2
+
+
+@pytest.mark.parametrize("path", EASYCONFIGS, ids=lambda path: path.name)
+def test_an_easyconfig_passes_what_eb_check_contrib_asks(path: Path) -> None:
+    """As easybuild.framework.easyconfig.style and check_checksums have it: 120 columns, a checksum for each source."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120 or line != line.rstrip()] == []
+    said = easyconfig(path)
+    assert len(said.get("checksums", [])) == len(said.get("sources", []))
+    assert said["sanity_check_paths"].keys() == {"files", "dirs"}
+    for name, _, options in said.get("exts_list", []):
+        assert len(options["checksums"]) == 1, name
 
 
 def of_ioweir() -> dict[str, Any]:

@@ -249,9 +249,28 @@ def test_the_image_is_made_of_the_archive_and_names_no_registry() -> None:
     text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
     build, image = re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]
     assert "\nADD ioweir-*.tar.gz " in build
-    assert "make -C /build/ioweir-* install PREFIX=/opt/ioweir" in build
+    assert 'make -C "$1" install PREFIX=/opt/ioweir' in build
     assert "\nCOPY --from=build /opt/ioweir /opt/ioweir" in image
     assert re.findall(r"^(?:ARG BASE=|FROM )(\S+)", text, re.MULTILINE) == ["debian:12-slim", "${BASE}", "${BASE}"]
+
+
+@pytest.mark.parametrize("versions", [["0.1.0"], ["0.1.0", "0.2.0"]], ids=["one", "two"])
+def test_the_image_is_made_of_one_version(tmp_path: Path, versions: list[str]) -> None:
+    # make would take the second directory for a target that is up to date, and install the first.
+    text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
+    commands = re.search(r"^RUN (set -- .*?[^\\])\n", text, re.MULTILINE | re.DOTALL)
+    assert commands
+    script = commands[1].replace("\\\n", "").replace("/build/", f"{tmp_path}/")
+    for version in versions:
+        (tmp_path / f"ioweir-{version}").mkdir()
+        makefile = tmp_path / f"ioweir-{version}" / "Makefile"
+        makefile.write_text(f"install:\n\t@echo {version} at $(PREFIX)\n", encoding="utf-8")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    if len(versions) == 1:
+        assert "0.1.0 at /opt/ioweir" in done.stdout
+    else:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "several versions" in done.stderr
 
 
 def fetches(checkout: Path, commands: str) -> None:

@@ -135,3 +135,26 @@ def test_a_log_without_times_accuses_nobody() -> None:
     assert found(rows) == {}
     log = Counted("Darshan", "log", 4, ("/file.0",), rows)
     assert counters.find(log, 1e-9).findings == []
+
+
+@pytest.mark.parametrize(("calls", "pieces", "is_found"), [(400, 0, True), (40, 0, False), (40, 4000, True)])
+def test_a_few_independent_calls_on_a_shared_file_are_no_habit(calls: int, pieces: int, is_found: bool) -> None:
+    """Four ranks make so many in all, 100 KiB each, which end in so many requests of 1 KiB."""
+    names = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL") for op in ("WRITE", "READ"))
+    rows = (
+        Counts("MPI-IO", "write", 0, SHARED, calls=calls, bytes=100 * KIB * calls, time_s=80),
+        Counts("POSIX", "write", 0, SHARED, calls=pieces, outermost=False, sizes=((1024, pieces),)),
+    )
+    findings = found(rows, MPI_IO=Table(names, ((0, SHARED, calls, 0, 0, 0),)))
+    assert ("independent-shared-file" in findings) is is_found
+
+
+@pytest.mark.parametrize("name", ["/tmp/ompi.node.28751/jf.29186/1/out.sm", "<STDOUT>", "/out"])
+def test_files_that_are_not_the_programs_accuse_nobody(name: str) -> None:
+    """A rank writes 20 MiB through a stream, and in small calls, 30 s each."""
+    rows = (
+        Counts("STDIO", "write", 0, 0, calls=20_000, bytes=20 * MIB, time_s=30),
+        Counts("POSIX", "write", 0, 0, calls=20_000, bytes=20 * MIB, time_s=30, sizes=((1024, 20_000),)),
+    )
+    findings = counters.find(Counted("Darshan", "log", 1, (name,), rows), WALL_S).findings
+    assert {one.code for one in findings} == ({"stdio-data", "small-requests"} if name == "/out" else set())

@@ -282,13 +282,17 @@ def _independent(run: Run) -> Iterator[Found]:
     records, at = table
     for op in DATA_OPS:
         upper = op.upper()
+        # As with events: many calls of a rank, or few that end in many small requests.
+        pieces: dict[int, int] = defaultdict(int)
+        for row in run.by_op["POSIX", op]:
+            pieces[row.file] += sum(calls for least, calls in row.sizes if least < SMALL)
         single = {
             int(row[0])
             for row in records.rows
             if row[1] < 0
             and row[at[f"MPIIO_INDEP_{upper}S"]] > 0
             and row[at[f"MPIIO_COLL_{upper}S"]] == 0
-            and row[at[f"MPIIO_INDEP_{upper}S"]] >= run.ranks
+            and max(row[at[f"MPIIO_INDEP_{upper}S"]], pieces[int(row[0])]) >= MANY * run.ranks
         }
         rows = [row for row in run.by_op["MPI-IO", op] if row.file in single and row.rank == SHARED]
         rows = [row for row in rows if row.bytes / max(row.calls, 1) < STRIPE]
@@ -427,7 +431,7 @@ def _one_rank(run: Run) -> Iterator[Found]:
     for op in DATA_OPS:
         # What MPI-IO and libraries above it make of the program's calls is theirs to share out: aggregators do.
         rows = [row for layer in ("POSIX", "STDIO") for row in run.by_op[layer, op] if row.bytes > 0 and row.outermost]
-        every = sum(row.bytes for row in run.counted.counts if row.op == op and row.outermost)
+        every = sum(row.bytes for key in run.by_op if key[1] == op for row in run.by_op[key] if row.outermost)
         moved: dict[int, int] = defaultdict(int)
         spent: dict[int, float] = defaultdict(float)
         for row in rows:

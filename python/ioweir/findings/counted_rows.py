@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ioweir.trace.counted import SHARED
+from ioweir.trace.runtime_files import is_runtime_file
 
 if TYPE_CHECKING:
     from ioweir.findings.model import Evidence, Remedy
     from ioweir.trace.counted import Counted, Counts, Table
 
+_STREAMS: Final = frozenset({"<STDIN>", "<STDOUT>", "<STDERR>"})
+"""As Darshan calls them."""
 WORTH: Final = 0.01
 STEADY: Final = 0.5
 ANSWERED_S: Final = 1e-4
@@ -44,8 +47,11 @@ class Run:
         self.counted, self.wall_s = counted, wall_s
         self.ranks = max(counted.ranks, 1)
         self.by_op: dict[tuple[str, str], list[Counts]] = defaultdict(list)
+        # Neither what an MPI runtime makes for itself nor standard streams are files of the program.
+        others = [is_runtime_file(name) or name in _STREAMS for name in counted.files]
         for row in counted.counts:
-            self.by_op[row.layer, row.op].append(row)
+            if not others[row.file]:
+                self.by_op[row.layer, row.op].append(row)
 
     def table(self, name: str, needed: tuple[str, ...]) -> tuple[Table, dict[str, int]] | None:
         """Records of a module, and where each counter stands in a row; None where it lacks one that is needed."""

@@ -326,3 +326,38 @@ def test_what_hdf5_writes_in_a_thread_of_its_own_overlaps(by_itself: bool) -> No
         else:
             builder.add(Call(rank, "pwrite", begin, end, "/step.h5", 16 * MIB, offset=place, thread=1))
     assert ("no-overlap" in found(builder)) is by_itself
+
+
+@pytest.mark.parametrize("second", [20, 2])
+def test_ranks_that_write_in_like_parts_for_the_others_divide_nothing_unevenly(second: int) -> None:
+    """Of 8 ranks the first writes 20 pieces of 1 MiB, 1 s each, and the fifth as many, or two; the others a log."""
+    builder, eight = ranks(8)
+    for rank in eight:
+        builder.add(Call(rank, "pwrite", 0, 0.001, f"/log.{rank}", 100, offset=0))
+        for at in range({0: 20, 4: second}.get(rank, 0)):
+            builder.add(Call(rank, "pwrite", at + 1, at + 2, f"/part.{rank}", MIB, offset=at * MIB))
+    rows = ranking.find(builder.trace(), 100.0, LAYERS).findings
+    if second == 2:
+        assert "rank0-io" in {code for row in rows for code in (row.code, *row.chain)}
+        return
+    (finding,) = [row for row in rows if row.code == "unbalanced-bytes"]
+    assert finding.cause.startswith("2 of 8 ranks write nearly everything, in like parts")
+    assert (finding.severity, finding.gain.low) == ("medium", 0.0)
+    assert finding.ranks == [0, 4]
+
+
+@pytest.mark.parametrize(("pause", "severity"), [(1.9, "low"), (1.0, "high"), (0.0, "high")])
+def test_ranks_that_are_apart_may_be_so_by_chance_where_no_waiting_is_known(pause: float, severity: str) -> None:
+    """30 turns of two ranks, 1 s each, with pauses between or without; as of another tool's log of files alone."""
+    builder, both = ranks(2)
+    for turn in range(30):
+        begin = turn * (1 + pause)
+        builder.add(Call(both[turn % 2], "pwrite", begin, begin + 1, "/out", MIB, offset=turn * MIB))
+    layers = [layer for layer in LAYERS if layer != "MPI"]
+    rows = ranking.find(builder.trace(), 100.0, layers).findings
+    found_in = {code: row for row in rows for code in (row.code, *row.chain)}
+    if severity == "low":  # what is in doubt leads nothing
+        assert found_in["serialised-writes"].code == "no-overlap"
+        return
+    assert found_in["serialised-writes"].code == "serialised-writes"
+    assert found_in["serialised-writes"].severity == severity

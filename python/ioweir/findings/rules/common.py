@@ -26,6 +26,15 @@ CROWDED: Final = (
     "trace does not tell which of both it was"
 )
 _BYTES: Final = re.compile(r"(?:\\x[0-9a-f]{2})+")  # of names that are no UTF-8, as the trace's reader writes them
+_PYTHON: Final = re.compile(
+    r".*/(?:site-packages|dist-packages|__pycache__|lib(?:64)?/python\d[\d.]*)(?:/.*)?|.*\.(?:pyc?|pth)", re.DOTALL
+)
+PYTHONS: Final = Remedy(
+    "source",
+    "put Python's environment where asking costs little: on each node's own storage, or into one file (a container's "
+    "image, a zip); and keep PYTHONPATH short, for each of its folders is asked for each module",
+)
+PYTHONS_CAUSE: Final = "Most of it is Python, which looks for its modules in one folder after the other, on each rank."
 _MEMORY_NS: Final = 100_000
 _MEMORY_NS_PER_BYTE: Final = 1
 _COPIES: Final = 3
@@ -96,6 +105,16 @@ def from_memory(run: Columns, requests: Mask) -> bool:
         return False
     allowed = _MEMORY_NS + run.bytes[requests] * _MEMORY_NS_PER_BYTE
     return bool(median(run.duration[requests] / allowed) <= 1)
+
+
+def of_python(run: Columns, calls: Mask) -> bool:
+    """Whether half of the calls' time or more goes into Python's modules, and the folders that it looks for them in.
+
+    Those of the system (/usr) are in no trace; those of an environment in somebody's home or a shared folder are.
+    """
+    spent = np.bincount(run.file[calls], run.duration[calls])
+    of_modules = sum(float(spent[file]) for file in np.flatnonzero(spent) if _PYTHON.fullmatch(run.files[file]))
+    return of_modules > 0 and of_modules >= 0.5 * float(spent.sum())
 
 
 def quickly_answered(run: Columns, calls: Mask) -> bool:

@@ -15,14 +15,17 @@ from ioweir.findings.rules.common import (
     ABOVE_LARGE,
     MANY,
     MANY_WHY,
+    PYTHONS,
     SMALL,
     SMALL_WHY,
     VANISH,
     above_large,
     alike,
     counted,
+    interleaved,
     learned_chunks,
     made_smaller,
+    of_python,
     sized,
     typical,
 )
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
 
 _SCATTERED = 16
 """As in collective_scattered.py."""
+_TOGETHER = (
+    "where a rank's pieces lie between those of others in one file: MPI_File_{op}_at_all, parallel HDF5 or PnetCDF, "
+    "which put the pieces of all ranks together"
+)
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -53,7 +60,9 @@ def _find(run: Columns) -> Iterator[Found]:
         files = run.files_of(calls)
         each = typical(run, calls)
         cause, remedy = _of_program(op, each, all_alike=alike(run, calls))
-        remedies = [Remedy("source", remedy)]
+        remedies = [*([PYTHONS] if of_python(run, calls) else []), Remedy("source", remedy)]
+        if run.seconds(interleaved(run, calls & run.storage)) >= 0.5 * run.seconds(calls):
+            remedies.append(Remedy("source", _TOGETHER.format(op=op)))
         inside = calls & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
             cause, remedies = _of_library(run, inside, op, files)

@@ -89,7 +89,7 @@ class _Reader:
 
     def _text(self, pointer: Any) -> str:
         words: bytes = self.backend.ffi.string(pointer)
-        return words.decode("utf-8", "replace")
+        return words.decode("utf-8", "surrogateescape")  # two names that are no UTF-8 stay two
 
     def head(self) -> None:
         """Who ran what, which modules there are, and the names of files."""
@@ -114,7 +114,10 @@ class _Reader:
         except Exception as error:
             say(trouble=f"modules: {type(error).__name__}: {error}")
         say(modules=self.modules)
-        self._names()
+        try:
+            self._names()
+        except Exception as error:
+            say(trouble=f"names of files: {type(error).__name__}: {error}")
 
     def _names(self) -> None:
         b = self.backend

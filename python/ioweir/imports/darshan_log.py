@@ -6,6 +6,7 @@ A log whose reader fails half way is what was read until then, and says so.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -14,15 +15,18 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import open_named
-from ioweir.base.units import size
+from ioweir.base.units import plural, size
 from ioweir.errors import IoweirError, reason
 from ioweir.imports import darshan_regions
+from ioweir.imports.heatmaps import Heatmaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MOST_LINES_BYTES: Final = 2 << 30
 """Of what the reader prints: a log of more is not held in memory."""
+MOST_RECORDS: Final = 1 << 19
+"""Of all modules, that are kept in memory. A job of 100,000 ranks that write files of their own has fewer."""
 _LONGEST_LINE: Final = 64 << 20
 _LONGEST_S: Final = 600
 _MOST_COUNT: Final = (1 << 63) - 1
@@ -67,7 +71,7 @@ class Log:
     names: dict[int, str] = field(default_factory=dict)
     tables: dict[str, Module] = field(default_factory=dict)
     lustre: list[dict[str, Any]] = field(default_factory=list)
-    heatmaps: list[dict[str, Any]] = field(default_factory=list)
+    heatmaps: Heatmaps = field(default_factory=Heatmaps)
     segments: list[dict[str, Any]] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
@@ -75,17 +79,31 @@ class Log:
     troubles: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """What this version of Darshan does not tell, besides what none does."""
+    kept: int = 0
+    """Records."""
+    beyond: dict[str, int] = field(default_factory=dict)
+    """Of each module the records that are not kept."""
+
+    def keeps(self, module: str) -> bool:
+        """Whether there is room for another record; counts it."""
+        if self.kept < MOST_RECORDS:
+            self.kept += 1
+            return True
+        self.beyond[module] = self.beyond.get(module, 0) + 1
+        return False
 
 
 def read(path: Path) -> Log:
     """The log at a path; IoweirError where nothing of it can be read."""
-    _look(path)
-    with subprocess.Popen(
-        [sys.executable, "-I", str(CHILD), str(path)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as child:
+    with (
+        _looked_at(path) as file,
+        subprocess.Popen(
+            [sys.executable, "-I", str(CHILD), _for_pydarshan(path)],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child,
+    ):
         assert child.stdout is not None
         assert child.stderr is not None
         watch = threading.Timer(_LONGEST_S, child.kill)
@@ -120,21 +138,50 @@ def read(path: Path) -> Log:
     if not ended:
         why = f"ended by signal {-code}" if code < 0 else f"returned {code}"
         log.troubles.append(f"the reader {why} before the log's end" + (f": {words[-1]}" if words else ""))
+    log.troubles += [
+        f"left out: {count:,} {plural('record', count)} of {module}, beyond the first {MOST_RECORDS:,} of all modules"
+        for module, count in log.beyond.items()
+    ]
+    _mark(log, path)
     log.troubles += darshan_regions.troubles(path, log.modules) or [
         f"{module}: its records are damaged, and those after the damage are missing" for module in log.stopped
     ]
     return log
 
 
-def _look(path: Path) -> None:
-    """What can be said before PyDarshan is asked."""
+def _mark(log: Log, path: Path) -> None:
+    """Say which modules ran out of memory."""
+    marked = darshan_regions.ran_out(path, log.modules)
+    if marked is None:
+        return
+    names, others = marked
+    for name, module in log.modules.items():
+        module["partial_flag"] = name in names
+    if others:
+        log.troubles.append(
+            f"{others:,} of Darshan's modules ran out of memory before {'they' if others > 1 else 'it'} had a record"
+        )
+
+
+def _looked_at(path: Path) -> IO[bytes]:
+    """The file, and what can be said before PyDarshan is asked."""
     try:
-        with open_named(path) as file:
-            head = file.read(1)
+        file = open_named(path)
+        if os.fstat(file.fileno()).st_size:
+            return file
+        file.close()
     except OSError as error:
         raise IoweirError(f"'{path}' cannot be read: {reason(error)}") from error
-    if not head:
-        raise IoweirError(f"'{path}' is empty: no Darshan log")
+    raise IoweirError(f"'{path}' is empty: no Darshan log")
+
+
+def _for_pydarshan(path: Path) -> str:
+    """PyDarshan takes names as UTF-8 only. Of other names it gets the one that the reader's standard input has."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return "/proc/self/fd/0"
+    return str(path)
 
 
 def _some(stream: IO[bytes] | None) -> bytes:
@@ -176,13 +223,15 @@ def _take(log: Log, line: bytes) -> bool:
         log.tables[row["columns"]] = Module(row["counters"], row["seconds"])
     elif "record" in row:
         made = Record(row["id"], row["rank"], row["file"], row["counters"], row["seconds"])
-        log.tables[row["record"]].records.append(made)
+        if log.keeps(row["record"]):
+            log.tables[row["record"]].records.append(made)
     elif "lustre" in row:
-        log.lustre.append(dict(row))
+        if log.keeps("LUSTRE"):
+            log.lustre.append(dict(row))
     elif "heatmap" in row:
-        log.heatmaps.append(dict(row))
+        log.heatmaps.add(row)
     elif "dxt" in row:
-        log.segments.append(dict(row))
+        log.segments.append(_packed(row))
     elif "unread" in row:
         log.unread.append(row["unread"])
     elif "stopped" in row:
@@ -190,3 +239,11 @@ def _take(log: Log, line: bytes) -> bool:
     elif "trouble" in row:
         log.troubles.append(row["trouble"])
     return "end" in row
+
+
+def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Segments of DXT in 8 bytes a value: as Python's lists they take four times as much."""
+    import numpy as np  # noqa: PLC0415
+
+    kinds = {"offset": np.int64, "length": np.int64, "start": np.float64, "end": np.float64}
+    return {**row, **{name: np.array(row[name], dtype=kind) for name, kind in kinds.items()}}

@@ -38,6 +38,8 @@ MOST_EXPANDED: Final = 4 << 30
 class _Layout:
     """Where a header has what; the fields that are not here are not needed."""
 
+    flags_at: int
+    flags: str
     names_at: int
     modules: int
 
@@ -51,8 +53,8 @@ class _Layout:
         return self.table_at + self.modules * (_PAIR + 4)
 
 
-_SIXTEEN: Final = _Layout(names_at=24, modules=16)
-_SIXTY_FOUR: Final = _Layout(names_at=32, modules=64)
+_SIXTEEN: Final = _Layout(flags_at=20, flags="I", names_at=24, modules=16)
+_SIXTY_FOUR: Final = _Layout(flags_at=24, flags="Q", names_at=32, modules=64)
 _SINCE_64: Final = 3.41
 """The first format with 64 modules."""
 
@@ -62,10 +64,22 @@ class _Region:
     name: str
     begin: int
     length: int
+    number: int = -1
+    """Of a module, in the log."""
 
     @property
     def end(self) -> int:
         return self.begin + self.length
+
+
+@dataclass(frozen=True)
+class _Header:
+    order: str
+    layout: _Layout
+    compression: int
+    regions: list[_Region]
+    flags: int
+    """By the number of a module: it ran out of memory."""
 
 
 def troubles(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -75,22 +89,44 @@ def troubles(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """
     with open_named(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
-        head = file.read(_SIXTY_FOUR.bytes)
-        order = next((one for one in "<>" if head[8:16] == struct.pack(f"{one}q", _MAGIC)), None)
-        layout = _layout(head)
-        if order is None or len(head) < layout.bytes:
+        header = _header(file, modules, size_bytes)
+        if header is None:
             return []
-        regions = _regions(head, layout, order, modules)
-        if not {*modules} <= {region.name for region in regions}:
-            return []
-        found = _placement(regions, layout.bytes, size_bytes)
+        found = _placement(header.regions, header.layout.bytes, size_bytes)
         left = MOST_EXPANDED
-        for region in regions:
+        for region in header.regions:
             if region.end <= size_bytes:
-                why, used = _trouble(file, region, head[16], left)
+                why, used = _trouble(file, region, header.compression, left)
                 left -= used
                 found += [f"{region.name}: {why}"] if why else []
     return found
+
+
+def ran_out(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> tuple[set[str], int] | None:
+    """Modules that ran out of memory, and how many did of which the log has no records. None: see `troubles`.
+
+    PyDarshan takes the flags as they are in the log: not by its byte order, and not by its version's numbers.
+    """
+    with open_named(path) as file:
+        header = _header(file, modules, os.fstat(file.fileno()).st_size)
+    if header is None:
+        return None
+    there = {region.number: region.name for region in header.regions if region.number >= 0}
+    set_ones = [number for number in range(header.layout.modules) if header.flags >> number & 1]
+    return {there[number] for number in set_ones if number in there}, sum(number not in there for number in set_ones)
+
+
+def _header(file: IO[bytes], modules: Mapping[str, Mapping[str, Any]], size_bytes: int) -> _Header | None:
+    head = file.read(_SIXTY_FOUR.bytes)
+    order = next((one for one in "<>" if head[8:16] == struct.pack(f"{one}q", _MAGIC)), None)
+    layout = _layout(head)
+    if order is None or len(head) < layout.bytes:
+        return None
+    regions = _regions(head, layout, order, modules, size_bytes)
+    if not {*modules} <= {region.name for region in regions}:
+        return None
+    (flags,) = struct.unpack_from(order + layout.flags, head, layout.flags_at)
+    return _Header(order, layout, head[16], regions, flags)
 
 
 def _layout(head: bytes) -> _Layout:
@@ -100,17 +136,19 @@ def _layout(head: bytes) -> _Layout:
         return _SIXTY_FOUR
 
 
-def _regions(head: bytes, layout: _Layout, order: str, modules: Mapping[str, Mapping[str, Any]]) -> list[_Region]:
+def _regions(
+    head: bytes, layout: _Layout, order: str, modules: Mapping[str, Mapping[str, Any]], size_bytes: int
+) -> list[_Region]:
     """In the order of the table. A module's number differs between formats, the order of modules does not."""
     names = struct.unpack_from(f"{order}QQ", head, layout.names_at)
     table = [struct.unpack_from(f"{order}QQ", head, layout.table_at + _PAIR * i) for i in range(layout.modules)]
     known = sorted(modules.items(), key=lambda one: int(one[1].get("idx", 0)))
     found = [_Region("names of files", *names)] if names[1] else []
-    for begin, length in table:
+    for number, (begin, length) in enumerate(table):
         if length:
             is_known = bool(known) and int(known[0][1].get("len", 0)) & _C_INT == length & _C_INT
-            found.append(_Region(known.pop(0)[0] if is_known else "a module that is not known", begin, length))
-    first = min((region.begin for region in found), default=0)
+            found.append(_Region(known.pop(0)[0] if is_known else "a module that is not known", begin, length, number))
+    first = min((region.begin for region in found), default=size_bytes)  # a job without files has nothing else
     return [*([_Region("job", layout.bytes, first - layout.bytes)] if first > layout.bytes else []), *found]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
 from darshan_logs import DarshanLog
 from ioweir.errors import IoweirError
-from ioweir.imports import darshan_log
+from ioweir.imports import darshan_bzip2, darshan_log
 from ioweir.imports import run as imports
 from ioweir.imports.run import import_log
 from ioweir.report import build, to_dict
@@ -204,6 +205,26 @@ def test_cut_anywhere_a_log_is_refused_or_partial(tmp_path: Path) -> None:
             continue
         assert made.partial, length
         assert build(reader.load(tmp_path / f"out{number}")).partial
+
+
+def test_logs_by_bzip2_that_are_damaged_or_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = small(compression=1)
+    path = written(tmp_path, whole)
+    content = bytearray(path.read_bytes())
+    path.write_bytes(content[:-1])
+    made = import_log(path, tmp_path / "cut")
+    assert made.partial[0].startswith(f"the log is cut off: it has {len(content) - 1:,} of {len(content):,} bytes")
+    assert made.partial[0].endswith("not whole: POSIX")
+    content[-3] ^= 1  # of the checksum
+    path.write_bytes(content)
+    made = import_log(path, tmp_path / "damaged")
+    assert [words.split(" (")[0] for words in made.partial] == ["POSIX: its bytes are damaged"]
+    monkeypatch.setattr(darshan_bzip2, "MOST_EXPANDED", 4096)
+    made = import_log(written(tmp_path, whole), tmp_path / "large")
+    assert (made.partial, made.calls) == (["the log holds more than 4.00 KiB: the rest is left out"], 0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(IoweirError, match=r"cannot be expanded in .*nowhere: No such .*; name a folder with room"):
+        import_log(path, tmp_path / "none")
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ A log whose reader fails half way is what was read until then, and says so.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -17,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from ioweir.base.guarded_files import open_named
 from ioweir.base.units import plural, size
 from ioweir.errors import IoweirError, reason
-from ioweir.imports import darshan_regions
+from ioweir.imports import darshan_bzip2, darshan_regions
 from ioweir.imports.heatmaps import Heatmaps
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ MOST_RECORDS: Final = 1 << 19
 _LONGEST_LINE: Final = 64 << 20
 _LONGEST_S: Final = 600
 _MOST_COUNT: Final = (1 << 63) - 1
+
+_STANDARD_INPUT: Final = "/proc/self/fd/0"
 
 CHILD: Final = Path(__file__).with_name("darshan_child.py")
 
@@ -95,15 +99,34 @@ class Log:
 
 def read(path: Path) -> Log:
     """The log at a path; IoweirError where nothing of it can be read."""
-    with (
-        _looked_at(path) as file,
-        subprocess.Popen(
-            [sys.executable, "-I", str(CHILD), _for_pydarshan(path)],
-            stdin=file,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as child,
-    ):
+    with contextlib.ExitStack() as opened:
+        file, name = opened.enter_context(_looked_at(path)), _for_pydarshan(path)
+        expanded = darshan_bzip2.as_zlib(path)
+        if expanded is not None:
+            file, name = opened.enter_context(expanded[0]), _STANDARD_INPUT
+        log = _read(path, file, name)
+        if expanded is not None:
+            log.troubles += expanded[1]
+            log.modules = darshan_bzip2.lengths(path, file, log.modules)
+    log.troubles += [
+        f"left out: {count:,} {plural('record', count)} of {module}, beyond the first {MOST_RECORDS:,} of all modules"
+        for module, count in log.beyond.items()
+    ]
+    _mark(log, path)
+    log.troubles += darshan_regions.troubles(path, log.modules) or [
+        f"{module}: its records are damaged, and those after the damage are missing" for module in log.stopped
+    ]
+    return log
+
+
+def _read(path: Path, file: IO[bytes], name: str) -> Log:
+    """What PyDarshan reads. `name`: what it shall open, where `file` is the standard input."""
+    with subprocess.Popen(
+        [sys.executable, "-I", str(CHILD), name],
+        stdin=file,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         watch = threading.Timer(_LONGEST_S, child.kill)
@@ -138,14 +161,6 @@ def read(path: Path) -> Log:
     if not ended:
         why = f"ended by signal {-code}" if code < 0 else f"returned {code}"
         log.troubles.append(f"the reader {why} before the log's end" + (f": {words[-1]}" if words else ""))
-    log.troubles += [
-        f"left out: {count:,} {plural('record', count)} of {module}, beyond the first {MOST_RECORDS:,} of all modules"
-        for module, count in log.beyond.items()
-    ]
-    _mark(log, path)
-    log.troubles += darshan_regions.troubles(path, log.modules) or [
-        f"{module}: its records are damaged, and those after the damage are missing" for module in log.stopped
-    ]
     return log
 
 
@@ -180,7 +195,7 @@ def _for_pydarshan(path: Path) -> str:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        return "/proc/self/fd/0"
+        return _STANDARD_INPUT
     return str(path)
 
 
@@ -243,7 +258,5 @@ def _take(log: Log, line: bytes) -> bool:
 
 def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
     """Segments of DXT in 8 bytes a value: as Python's lists they take four times as much."""
-    import numpy as np  # noqa: PLC0415
-
-    kinds = {"offset": np.int64, "length": np.int64, "start": np.float64, "end": np.float64}
-    return {**row, **{name: np.array(row[name], dtype=kind) for name, kind in kinds.items()}}
+    kinds = {"offset": "q", "length": "q", "start": "d", "end": "d"}
+    return {**row, **{name: array(kind, row[name]) for name, kind in kinds.items()}}

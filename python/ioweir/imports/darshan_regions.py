@@ -13,7 +13,7 @@ import os
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
 
 from ioweir.base.guarded_files import open_named
 from ioweir.base.units import size
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAGIC: Final = 6567223
-_ZLIB, _BZIP2 = 0, 1
+ZLIB, BZIP2 = 0, 1
 """The third kind is not compressed and has no checksums."""
 _PAIR: Final = 16
 """Bytes of a region's offset and length."""
@@ -38,6 +38,7 @@ MOST_EXPANDED: Final = 4 << 30
 class _Layout:
     """Where a header has what; the fields that are not here are not needed."""
 
+    compression_at: ClassVar[int] = 16
     flags_at: int
     flags: str
     names_at: int
@@ -60,24 +61,31 @@ _SINCE_64: Final = 3.41
 
 
 @dataclass(frozen=True)
-class _Region:
+class Region:
+    """A part of a log."""
+
     name: str
     begin: int
     length: int
     number: int = -1
     """Of a module, in the log."""
+    at: int = 0
+    """Where the header says begin and length; 0 of the job, which it does not have."""
 
     @property
     def end(self) -> int:
+        """Of the byte behind its last."""
         return self.begin + self.length
 
 
 @dataclass(frozen=True)
-class _Header:
+class Header:
+    """What the head of a log says."""
+
     order: str
     layout: _Layout
     compression: int
-    regions: list[_Region]
+    regions: list[Region]
     flags: int
     """By the number of a module: it ran out of memory."""
 
@@ -89,14 +97,14 @@ def troubles(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """
     with open_named(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
-        header = _header(file, modules, size_bytes)
-        if header is None:
+        head = header(file, modules, size_bytes)
+        if head is None:
             return []
-        found = _placement(header.regions, header.layout.bytes, size_bytes)
+        found = _placement(head.regions, head.layout.bytes, size_bytes)
         left = MOST_EXPANDED
-        for region in header.regions:
+        for region in head.regions:
             if region.end <= size_bytes:
-                why, used = _trouble(file, region, header.compression, left)
+                why, used = _trouble(file, region, head.compression, left)
                 left -= used
                 found += [f"{region.name}: {why}"] if why else []
     return found
@@ -108,15 +116,16 @@ def ran_out(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> tuple[set[s
     PyDarshan takes the flags as they are in the log: not by its byte order, and not by its version's numbers.
     """
     with open_named(path) as file:
-        header = _header(file, modules, os.fstat(file.fileno()).st_size)
-    if header is None:
+        head = header(file, modules, os.fstat(file.fileno()).st_size)
+    if head is None:
         return None
-    there = {region.number: region.name for region in header.regions if region.number >= 0}
-    set_ones = [number for number in range(header.layout.modules) if header.flags >> number & 1]
+    there = {region.number: region.name for region in head.regions if region.number >= 0}
+    set_ones = [number for number in range(head.layout.modules) if head.flags >> number & 1]
     return {there[number] for number in set_ones if number in there}, sum(number not in there for number in set_ones)
 
 
-def _header(file: IO[bytes], modules: Mapping[str, Mapping[str, Any]], size_bytes: int) -> _Header | None:
+def header(file: IO[bytes], modules: Mapping[str, Mapping[str, Any]], size_bytes: int) -> Header | None:
+    """What the head of an open log says; None where it is not understood. `modules`: as of `troubles`."""
     head = file.read(_SIXTY_FOUR.bytes)
     order = next((one for one in "<>" if head[8:16] == struct.pack(f"{one}q", _MAGIC)), None)
     layout = _layout(head)
@@ -126,7 +135,7 @@ def _header(file: IO[bytes], modules: Mapping[str, Mapping[str, Any]], size_byte
     if not {*modules} <= {region.name for region in regions}:
         return None
     (flags,) = struct.unpack_from(order + layout.flags, head, layout.flags_at)
-    return _Header(order, layout, head[16], regions, flags)
+    return Header(order, layout, head[layout.compression_at], regions, flags)
 
 
 def _layout(head: bytes) -> _Layout:
@@ -138,21 +147,22 @@ def _layout(head: bytes) -> _Layout:
 
 def _regions(
     head: bytes, layout: _Layout, order: str, modules: Mapping[str, Mapping[str, Any]], size_bytes: int
-) -> list[_Region]:
+) -> list[Region]:
     """In the order of the table. A module's number differs between formats, the order of modules does not."""
     names = struct.unpack_from(f"{order}QQ", head, layout.names_at)
     table = [struct.unpack_from(f"{order}QQ", head, layout.table_at + _PAIR * i) for i in range(layout.modules)]
     known = sorted(modules.items(), key=lambda one: int(one[1].get("idx", 0)))
-    found = [_Region("names of files", *names)] if names[1] else []
+    found = [Region("names of files", *names, at=layout.names_at)] if names[1] else []
     for number, (begin, length) in enumerate(table):
         if length:
             is_known = bool(known) and int(known[0][1].get("len", 0)) & _C_INT == length & _C_INT
-            found.append(_Region(known.pop(0)[0] if is_known else "a module that is not known", begin, length, number))
+            name = known.pop(0)[0] if is_known else "a module that is not known"
+            found.append(Region(name, begin, length, number, layout.table_at + _PAIR * number))
     first = min((region.begin for region in found), default=size_bytes)  # a job without files has nothing else
-    return [*([_Region("job", layout.bytes, first - layout.bytes)] if first > layout.bytes else []), *found]
+    return [*([Region("job", layout.bytes, first - layout.bytes)] if first > layout.bytes else []), *found]
 
 
-def _placement(regions: list[_Region], at: int, size_bytes: int) -> list[str]:
+def _placement(regions: list[Region], at: int, size_bytes: int) -> list[str]:
     """Regions that lie behind the end of the file, and bytes that no region has."""
     cut = [region for region in regions if region.end > size_bytes]
     if cut:
@@ -165,15 +175,15 @@ def _placement(regions: list[_Region], at: int, size_bytes: int) -> list[str]:
     return [f"the log's header is damaged: no region has the last {size_bytes - at:,} bytes"] if at < size_bytes else []
 
 
-def _trouble(file: IO[bytes], region: _Region, compression: int, most: int) -> tuple[str, int]:
+def _trouble(file: IO[bytes], region: Region, compression: int, most: int) -> tuple[str, int]:
     """Why a region is not whole, "" where it is; and the bytes that were expanded for that."""
-    makes: dict[int, Callable[[], Any]] = {_ZLIB: zlib.decompressobj, _BZIP2: bz2.BZ2Decompressor}
+    makes: dict[int, Callable[[], Any]] = {ZLIB: zlib.decompressobj, BZIP2: bz2.BZ2Decompressor}
     if compression not in makes:
         return "", 0
     expanded = 0
     stream: Any = None
     try:
-        for piece in _pieces(file, region):
+        for piece in pieces(file, region):
             data = piece
             while data or (stream is not None and not stream.eof and _holds_more(stream)):
                 stream = makes[compression]() if stream is None else stream
@@ -192,7 +202,8 @@ def _holds_more(stream: Any) -> bool:
     return not getattr(stream, "needs_input", True)
 
 
-def _pieces(file: IO[bytes], region: _Region) -> Iterator[bytes]:
+def pieces(file: IO[bytes], region: Region) -> Iterator[bytes]:
+    """A region's bytes, as far as the file has them."""
     file.seek(region.begin)
     left = region.length
     while left and (piece := file.read(min(left, _PIECE))):

@@ -129,6 +129,43 @@ def test_a_log_of_one_rank(tmp_path: Path) -> None:
     assert "rank0-io" not in [one.code for one in findings_of(trace, report).findings]
 
 
+@pytest.mark.parametrize("compression", [0, 2])
+def test_sizes_that_do_not_fit_the_records(compression: int, tmp_path: Path) -> None:
+    log = small(compression=compression)
+    log.raw("POSIX", bytes(100))
+    log.add("STDIO", OWN, 0, {"STDIO_OPENS": 1})
+    log.raw("MPI-IO", bytes(60))
+    made = import_log(written(tmp_path, log), tmp_path / "out")
+    assert made.calls == 51
+    assert made.partial == [
+        "POSIX: 2 records of its 1,508 bytes could be read, and the rest is no record",
+        "MPI-IO: 0 records of its 60 bytes could be read, and the rest is no record",
+    ]
+
+
+def test_a_module_that_ends_the_reader_leaves_those_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library below PyDarshan crashes on damaged records of Lustre, say: it is asked again for the others."""
+    fake = tmp_path / "child.py"
+    fake.write_text(
+        "import json, os, sys\n"
+        "say = lambda **what: print(json.dumps(what), flush=True)\n"
+        "say(job={'nprocs': 1, 'run_time': 1.0})\n"
+        "say(modules={'POSIX': {}, 'LUSTRE': {}, 'STDIO': {}})\n"
+        "for name in ('POSIX', 'LUSTRE', 'STDIO'):\n"
+        "    if name in sys.argv[2:]: continue\n"
+        "    say(begin=name)\n"
+        "    if name == 'LUSTRE': os.abort()\n"
+        "    say(columns=name, counters=[name + '_OPENS'], seconds=[])\n"
+        "    say(record=name, id=1, rank=0, file=0, counters=[7], seconds=[])\n"
+        "say(end=True)\n"
+    )
+    monkeypatch.setattr(darshan_log, "CHILD", fake)
+    read = darshan_log.read(written(tmp_path, small()))
+    assert read.troubles == ["the reader ended by signal 6 in the records of LUSTRE"]
+    assert {name: table.records[0].counters for name, table in read.tables.items()} == {"POSIX": [7], "STDIO": [7]}
+    assert len(read.tables["POSIX"].records) == 1
+
+
 def test_names_that_are_no_utf8_stay_apart(tmp_path: Path) -> None:
     log = DarshanLog(names={SHARED: b"/a\xff", OWN: b"/a\xfe"})
     for file in (SHARED, OWN):

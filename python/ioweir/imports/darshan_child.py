@@ -1,8 +1,9 @@
 """Reads a Darshan log through PyDarshan and prints it as lines of JSON: a process of its own, with limits.
 
 The library below PyDarshan is C, and a damaged log can end it or make it ask for any amount of memory; then what was
-printed until then is what there is. Knows nothing of ioweir: `python darshan_child.py LOG`. A line is one object:
-job, modules, names, columns of a module, record, lustre, heatmap, dxt, stopped, trouble, and at last end.
+printed until then is what there is. Knows nothing of ioweir: `python darshan_child.py LOG [MODULE_TO_LEAVE_OUT ...]`.
+A line is one object: job, modules, names, begin and columns of a module, record, lustre, heatmap, dxt, unread, stopped,
+trouble, and at last end.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def say(**what: Any) -> None:
     sys.stdout.write(json.dumps(what, separators=(",", ":")) + "\n")
 
 
-def main(path: str) -> int:
-    """Print the log."""
+def main(path: str, *skipped: str) -> int:
+    """Print the log, without the modules that are named."""
     # Whoever asked may be killed. Before this line its end is seen, too: nobody reads what is printed first.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
@@ -46,7 +47,9 @@ def main(path: str) -> int:
         return 4
     reader.head()
     sys.stdout.flush()
-    for module in reader.modules:
+    for module in [name for name in reader.modules if name not in skipped]:
+        say(begin=module)
+        sys.stdout.flush()
         try:
             reader.module(module)
             if backend.libdutil.answer < 0:
@@ -133,7 +136,8 @@ class _Reader:
         b.libdutil.answer = 0
         self.reopen()
         if module in COUNTED:
-            say(columns=module, counters=b.counter_names(module), seconds=b.fcounter_names(module))
+            names = {"counters": b.counter_names(module), "seconds": b.fcounter_names(module)}
+            say(columns=module, bytes=b.ffi.sizeof(b._structdefs[module].removesuffix("**").strip()), **names)
             while (found := b.log_get_record(self.log, module, dtype="numpy")) is not None:
                 say(
                     record=module,
@@ -197,4 +201,4 @@ class _Reader:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

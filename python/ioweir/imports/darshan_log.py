@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -33,6 +34,7 @@ _LONGEST_LINE: Final = 64 << 20
 _LONGEST_S: Final = 600
 _MOST_COUNT: Final = (1 << 63) - 1
 
+_CRASHES: Final = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 
 CHILD: Final = Path(__file__).with_name("darshan_child.py")
@@ -57,6 +59,8 @@ class Module:
     counters: list[str]
     seconds: list[str]
     records: list[Record] = field(default_factory=list)
+    record_bytes: int = 0
+    """Of a record of the newest version; those of older ones are shorter. 0: not known."""
 
     def values(self, record: Record) -> dict[str, float]:
         """Of a record, by name."""
@@ -83,6 +87,8 @@ class Log:
     troubles: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
     """What this version of Darshan does not tell, besides what none does."""
+    begun: list[str] = field(default_factory=list)
+    """Modules that the reader has come to."""
     kept: int = 0
     """Records."""
     beyond: dict[str, int] = field(default_factory=dict)
@@ -104,7 +110,9 @@ def read(path: Path) -> Log:
         expanded = darshan_bzip2.as_zlib(path)
         if expanded is not None:
             file, name = opened.enter_context(expanded[0]), _STANDARD_INPUT
-        log = _read(path, file, name)
+        log = Log()
+        while _is_to_go_on(log, _read(log, path, file, name)):
+            pass
         if expanded is not None:
             log.troubles += expanded[1]
             log.modules = darshan_bzip2.lengths(path, file, log.modules)
@@ -113,16 +121,30 @@ def read(path: Path) -> Log:
         for module, count in log.beyond.items()
     ]
     _mark(log, path)
-    log.troubles += darshan_regions.troubles(path, log.modules) or [
+    read_ones = {
+        name: (len(table.records) + log.beyond.get(name, 0), table.record_bytes)
+        for name, table in log.tables.items()
+        if table.record_bytes and name not in log.stopped
+    }
+    log.troubles += darshan_regions.troubles(path, log.modules, read_ones) or [
         f"{module}: its records are damaged, and those after the damage are missing" for module in log.stopped
     ]
     return log
 
 
-def _read(path: Path, file: IO[bytes], name: str) -> Log:
-    """What PyDarshan reads. `name`: what it shall open, where `file` is the standard input."""
+def _is_to_go_on(log: Log, code: int) -> bool:
+    """Whether what the reader has not begun can still be read: damage in one module ended it by a signal."""
+    return -code in _CRASHES and 0 < len(log.begun) < len(log.modules)
+
+
+def _read(log: Log, path: Path, file: IO[bytes], name: str) -> int:
+    """Add what PyDarshan reads of modules that are not begun yet; what the reader returned.
+
+    `name`: what it shall open, where `file` is the standard input.
+    """
+    begun = len(log.begun)
     with subprocess.Popen(
-        [sys.executable, "-I", str(CHILD), name],
+        [sys.executable, "-I", str(CHILD), name, *log.begun],
         stdin=file,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -135,7 +157,7 @@ def _read(path: Path, file: IO[bytes], name: str) -> Log:
         said: list[bytes] = []
         listener = threading.Thread(target=lambda: said.append(_some(child.stderr)), daemon=True)
         listener.start()
-        log, ended = Log(), False
+        ended = False
         try:
             for line in _lines(child.stdout):
                 ended = _take(log, line) or ended
@@ -160,8 +182,9 @@ def _read(path: Path, file: IO[bytes], name: str) -> Log:
         raise IoweirError(f"'{path}' cannot be read as a Darshan log: {why.removesuffix('.')}; give a .darshan file")
     if not ended:
         why = f"ended by signal {-code}" if code < 0 else f"returned {code}"
-        log.troubles.append(f"the reader {why} before the log's end" + (f": {words[-1]}" if words else ""))
-    return log
+        where = f"in the records of {log.begun[-1]}" if len(log.begun) > begun else "before the log's end"
+        log.troubles.append(f"the reader {why} {where}" + (f": {words[-1]}" if words else ""))
+    return code if len(log.begun) > begun else 0
 
 
 def _mark(log: Log, path: Path) -> None:
@@ -226,7 +249,9 @@ def _take(log: Log, line: bytes) -> bool:
     except ValueError:
         log.troubles.append("the reader's last line is cut off")
         return False
-    if "missing" in row:
+    if "begin" in row:
+        log.begun.append(row["begin"])
+    elif "missing" in row:
         log.job["missing"] = row["missing"]
     elif "job" in row:
         log.job = dict(row["job"])
@@ -235,7 +260,7 @@ def _take(log: Log, line: bytes) -> bool:
     elif "name" in row:
         log.names[row["name"]] = row["text"]
     elif "columns" in row:
-        log.tables[row["columns"]] = Module(row["counters"], row["seconds"])
+        log.tables[row["columns"]] = Module(row["counters"], row["seconds"], record_bytes=row.get("bytes", 0))
     elif "record" in row:
         made = Record(row["id"], row["rank"], row["file"], row["counters"], row["seconds"])
         if log.keeps(row["record"]):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
 
 from ioweir.base.guarded_files import open_named
-from ioweir.base.units import size
+from ioweir.base.units import plural, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -90,10 +90,13 @@ class Header:
     """By the number of a module: it ran out of memory."""
 
 
-def troubles(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def troubles(
+    path: Path, modules: Mapping[str, Mapping[str, Any]], records: Mapping[str, tuple[int, int]] | None = None
+) -> list[str]:
     """What of a log is cut off or damaged; empty of a whole log, and of a header that is not understood.
 
-    `modules`: what PyDarshan says of each, of which `idx` and `len` are used.
+    `modules`: what PyDarshan says of each, of which `idx` and `len` are used. `records`: of modules whose records have
+    one length each how many were read, and their bytes in the newest version.
     """
     with open_named(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -106,6 +109,7 @@ def troubles(path: Path, modules: Mapping[str, Mapping[str, Any]]) -> list[str]:
             if region.end <= size_bytes:
                 why, used = _trouble(file, region, head.compression, left)
                 left -= used
+                why = why or _left_over(region, used if head.compression in (ZLIB, BZIP2) else region.length, records)
                 found += [f"{region.name}: {why}"] if why else []
     return found
 
@@ -195,6 +199,14 @@ def _trouble(file: IO[bytes], region: Region, compression: int, most: int) -> tu
     except (OSError, ValueError, zlib.error) as error:
         return f"its bytes are damaged ({error}), and what was read of it may be wrong", expanded
     return ("its bytes end too early, and its last records are missing" if stream is not None else ""), expanded
+
+
+def _left_over(region: Region, total: int, records: Mapping[str, tuple[int, int]] | None) -> str:
+    """That a module's bytes are more than its records; "" where they are not, or where that is not known."""
+    count, each = (records or {}).get(region.name, (0, 0))
+    if each and (total > count * each or (count and total % count)):
+        return f"{count:,} {plural('record', count)} of its {total:,} bytes could be read, and the rest is no record"
+    return ""
 
 
 def _holds_more(stream: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import struct
 import tempfile
@@ -14,7 +15,7 @@ from ioweir.errors import IoweirError
 from ioweir.imports import darshan_bzip2, darshan_log
 from ioweir.imports import run as imports
 from ioweir.imports.run import import_log
-from ioweir.report import build, to_dict
+from ioweir.report import build, report_text, to_dict
 from ioweir.report.run_findings import findings_of
 from ioweir.trace import counted, reader
 
@@ -57,14 +58,17 @@ def test_every_form_has_the_same_figures(version: str, order: str, compression: 
     assert (posix["read"]["calls"], posix["read"]["bytes"], posix["open"]["calls"]) == (5, 500, 5)
     assert posix["meta"]["time_s"] == 1.0
     assert {row.path for row in report.files} == {"/scratch/shared", "/scratch/own"}
+    out = io.StringIO()
+    report_text.write(report, out)
+    assert "from 100 KiB 100 %" in out.getvalue()
 
 
 def test_the_mean_of_the_ranks_is_that_of_the_log(tmp_path: Path) -> None:
     """9.5 s of four ranks, of which rank 3 had 6: the others share the rest."""
     import_log(written(tmp_path, small()), tmp_path / "out")
-    io = build(reader.load(tmp_path / "out")).io
-    assert io.mean_s == pytest.approx(9.5 / 4)
-    assert (io.slowest, io.max_s) == (3, pytest.approx(6.0))
+    found = build(reader.load(tmp_path / "out")).io
+    assert found.mean_s == pytest.approx(9.5 / 4)
+    assert (found.slowest, found.max_s) == (3, pytest.approx(6.0))
 
 
 def test_ranks_that_can_be_told_apart_are_not_all_that_there_are(tmp_path: Path) -> None:
@@ -81,9 +85,10 @@ def test_no_rank_is_called_the_slowest_where_none_is_known(tmp_path: Path) -> No
     log = DarshanLog(names={SHARED: b"/shared"})
     log.add("POSIX", SHARED, -1, {"POSIX_WRITES": 4, "POSIX_BYTES_WRITTEN": 40, "POSIX_F_WRITE_TIME": 8.0,
                                   "POSIX_SLOWEST_RANK": -1})  # fmt: skip
+    log.add("STDIO", OWN, 0, {"STDIO_WRITES": 4, "STDIO_BYTES_WRITTEN": 40, "STDIO_F_WRITE_TIME": 0.02})
     import_log(written(tmp_path, log), tmp_path / "out")
-    report = build(reader.load(tmp_path / "out"))
-    assert (report.io.mean_s, report.io.max_s, report.io.slowest) == (2.0, 2.0, None)
+    found = build(reader.load(tmp_path / "out")).io
+    assert (found.mean_s, found.max_s, found.slowest) == (pytest.approx(2.005), pytest.approx(2.02), None)
 
 
 def test_the_mean_of_very_many_ranks_is_that_of_the_log(tmp_path: Path) -> None:

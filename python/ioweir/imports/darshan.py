@@ -130,7 +130,7 @@ def counted(log: Log, path: str) -> Counted:
     rows = _nested(rows)
     said = int(log.job.get("nprocs", 1))
     ranks = min(max(said, 1), MOST_RANKS)
-    busiest, busiest_s = _busiest(log, files, {(row.layer, row.file) for row in rows if row.outermost}, ranks)
+    busiest, busiest_s = _busiest(log, files, ranks)
     targets, unknown = _targets(log, files)
     partial = [f"Darshan's module {name} ran out of memory: its records are not complete" for name in _cut(log)]
     made = Counted(
@@ -329,17 +329,21 @@ def _nested(rows: list[Counts]) -> list[Counts]:
     return [replace(row, outermost=row.layer not in _ABOVE or top[row.file] == row.layer) for row in rows]
 
 
-def _busiest(log: Log, files: _Files, outermost: set[tuple[str, int]], ranks: int) -> tuple[int, float]:
-    """The rank that was the slowest one of shared records for longest, of the outermost layer of each file."""
-    spent: dict[int, float] = {}
+def _busiest(log: Log, files: _Files, ranks: int) -> tuple[int, float]:
+    """The rank that was the slowest one of shared records for longest; of a file by the layer that says most of it."""
+    by_layer: dict[tuple[int, int], dict[str, float]] = {}
     for name, table in log.tables.items():
         layer, prefix, *_ = _KINDS[name]
         for record in table.records:
-            if record.rank != SHARED or (layer, files.of(name, record)) not in outermost:
+            if record.rank != SHARED:
                 continue
             values = table.values(record)
             rank = int(values.get(f"{prefix}_SLOWEST_RANK", -1))
             if 0 <= rank < ranks:
-                spent[rank] = spent.get(rank, 0.0) + _time(values, f"{prefix}_F_SLOWEST_RANK_TIME")
+                times = by_layer.setdefault((rank, files.of(name, record)), {})
+                times[layer] = times.get(layer, 0.0) + _time(values, f"{prefix}_F_SLOWEST_RANK_TIME")
+    spent: dict[int, float] = {}
+    for (rank, _), times in by_layer.items():
+        spent[rank] = spent.get(rank, 0.0) + max(times.values())
     rank = max(spent, key=lambda one: spent[one], default=-1)
     return (rank, spent[rank]) if spent.get(rank) else (-1, 0.0)

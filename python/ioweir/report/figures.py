@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 REPORT_VERSION: Final = 1
 
+_ALIKE: Final = 0.05
+"""Of the time of the rank that took longest."""
 PARTS: Final = ("write", "read", "lock", "unlock", "posix_other", "other")
 ORIGINS: Final = ("application", "mpi_library", "engine")
 FILE_OPS: Final = (*DATA_OPS, "lock")
@@ -358,8 +360,8 @@ def _io(run: _Run, wall_s: float) -> model.Io:
     # Who comes late is short in I/O, and those that wait for it are long.
     cost = [time_ns + _shifted(waited.get(unit)) for unit, time_ns in enumerate(union)]
     slowest = max(range(len(cost)), key=lambda unit: cost[unit])
-    # Shares of what was recorded of all ranks together: none of them is known to be the slowest.
-    alike = run.without_events and len(cost) > 1 and cost[slowest] - min(cost) <= len(cost)
+    # Most of it are shares of what ranks did together: none is known to be the slowest.
+    alike = run.sums.shared_io and cost[slowest] - min(cost) <= _ALIKE * cost[slowest]
     order = sorted(enumerate(run.sums.outermost), key=lambda item: -item[1].time_ns)
     in_mpi = run.sums.job.get(slot_of(WAITING, "wait"))
     return model.Io(

@@ -142,6 +142,7 @@ class Counted:
             events=0,
             counted=sum(row.calls for row in self.counts),
             unit_io_ns=[min(time, _ns(wall_s)) for time in busy],
+            shared_io=together > 0 and not self.spent,
             unlisted_io_ns=unlisted,
             outermost=[Amount(*amount) for amount in outer],
             inside={},

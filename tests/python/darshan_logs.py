@@ -83,7 +83,12 @@ class DarshanLog:
         body = pack(job.ljust(4096, b"\0"))
         slots = 64 if new else 16
         at = (32 if new else 24) + 16 + slots * 20
-        names = b"".join(struct.pack(f"{self.order}Q", number) + name + b"\0" for number, name in self.names.items())
+        old = self.version == "3.00"  # the length before a name in place of the zero behind it
+        names = b"".join(
+            struct.pack(f"{self.order}Q", number)
+            + (struct.pack(f"{self.order}I", len(name)) + name if old else name + b"\0")
+            for number, name in self.names.items()
+        )
         maps = []
         for content in (names, *(b"".join(self.records.get(module, [])) for module in self.modules)):
             packed = pack(content) if content else b""

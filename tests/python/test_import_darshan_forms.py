@@ -42,7 +42,8 @@ def written(folder: Path, log: DarshanLog) -> Path:
     return path
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.21", "3.41"])
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("version", ["3.00", "3.10", "3.20", "3.21", "3.41"])
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("compression", [0, 1, 2])
 def test_every_form_has_the_same_figures(version: str, order: str, compression: int, tmp_path: Path) -> None:
@@ -132,6 +133,58 @@ def test_a_log_of_one_rank(tmp_path: Path) -> None:
     report = build(trace)
     assert (report.ranks, report.io.mean_s, report.io.max_s) == (1, 2.5, 2.5)
     assert "rank0-io" not in [one.code for one in findings_of(trace, report).findings]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_layouts_of_lustre_and_heatmaps(order: str, tmp_path: Path) -> None:
+    """A layout of two parts, one whose second target is not known, and one that says it has more than there are."""
+
+    def layout(file: int, *parts: tuple[int, list[int]], count: int | None = None) -> bytes:
+        targets = [target for _, some in parts for target in some]
+        out = struct.pack(f"{order}Qqqq", file, -1, len(parts), len(targets))
+        for stripe, some in parts:
+            number = len(some) if count is None else count
+            out += struct.pack(f"{order}7q16s", stripe, number, 1, 16, 0, -1, 0, b"pool\xff")
+        return out + struct.pack(f"{order}{len(targets)}q", *targets)
+
+    log = small(order=order)
+    log.names[9] = b"heatmap:POSIX"
+    log.versions["LUSTRE"] = 2
+    log.raw("LUSTRE", layout(SHARED, (MIB, [5]), (4 * MIB, [7, 8])))
+    log.raw("LUSTRE", layout(OWN, (MIB, [5, -1])))
+    log.raw("HEATMAP", struct.pack(f"{order}Qqdq2Q4q", 9, 3, 0.5, 2, 0, 0, 1, 2, 3, 4))
+    made = import_log(written(tmp_path, log), tmp_path / "out")
+    assert made.partial == []
+    trace = reader.load(tmp_path / "out")
+    assert trace.counted is not None
+    shared = trace.counted.files.index("/scratch/shared")
+    assert [(one.file, one.stripe_bytes, one.targets) for one in trace.counted.targets] == [
+        (shared, MIB, (5,)),
+        (shared, 4 * MIB, (7, 8)),
+    ]
+    found = build(trace).imported
+    assert found is not None
+    assert found.heatmaps == [{"rank": 3, "bin_s": 0.5, "write": [1, 2], "read": [3, 4], "layer": "heatmap:POSIX"}]
+    log.records["LUSTRE"] = [layout(SHARED, (MIB, [5]), count=1 << 40)]
+    assert import_log(written(tmp_path, log), tmp_path / "lies").partial
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_records_of_older_versions(order: str, tmp_path: Path) -> None:
+    """PnetCDF's of Darshan 3.1 to 3.3 count opens only, Lustre's have one part."""
+    log = small("3.21", order)
+    log.versions |= {"PNETCDF_FILE": 2, "LUSTRE": 1}
+    log.raw("PNETCDF_FILE", struct.pack(f"{order}Qqqqdddd", SHARED, -1, 3, 4, 0.5, 0.6, 0.7, 8.0))
+    log.raw("LUSTRE", struct.pack(f"{order}Qq5q2q", SHARED, -1, 100, 1, -1, MIB, 2, 5, 7))
+    made = import_log(written(tmp_path, log), tmp_path / "out")
+    assert made.partial == []
+    assert not any("negative" in words for words in made.unseen)
+    trace = reader.load(tmp_path / "out")
+    assert trace.counted is not None
+    assert [one.targets for one in trace.counted.targets] == [(5, 7)]
+    report = build(trace)
+    assert to_dict(report)["layers"]["PnetCDF"]["open"]["calls"] == 7
+    assert report.io.mean_s == pytest.approx(9.5 / 4)
 
 
 @pytest.mark.parametrize("compression", [0, 2])

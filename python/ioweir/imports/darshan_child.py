@@ -148,13 +148,7 @@ class _Reader:
                     seconds=found["fcounters"].tolist(),
                 )
         elif module == "LUSTRE":
-            while (found := b.log_get_record(self.log, module, dtype="dict")) is not None:
-                parts = found["components"]
-                say(
-                    lustre=int(found["id"]),
-                    stripe_bytes=[int(part["counters"]["LUSTRE_COMP_STRIPE_SIZE"]) for part in parts],
-                    targets=[[int(target) for target in part["ost_ids"]] for part in parts],
-                )
+            self._layouts()
         elif module == "HEATMAP":
             while (found := b.log_get_record(self.log, module)) is not None:
                 say(
@@ -168,6 +162,29 @@ class _Reader:
             self._segments(module)
         else:
             say(unread=module)
+
+    def _layouts(self) -> None:
+        """Lustre's layouts. PyDarshan reads as many targets as a part says, and stops at names that are no UTF-8."""
+        b = self.backend
+        names = b.counter_names("LUSTRE_COMP")
+        bytes_at, count_at = (names.index(f"LUSTRE_COMP_STRIPE_{what}") for what in ("SIZE", "COUNT"))
+        index = self.modules["LUSTRE"]["idx"]
+        while b.libdutil.darshan_log_get_record(self.log["handle"], index, buffer := b.ffi.new("void **")) >= 1:
+            found = b.ffi.cast("struct darshan_lustre_record *", buffer[0])
+            parts = [found.comps[at].counters for at in range(found.num_comps)]
+            counts = [int(part[count_at]) for part in parts]
+            if min(counts, default=0) < 0 or sum(counts) > found.num_stripes:
+                raise ValueError(f"a record says it has {found.num_stripes} targets, and its parts {counts}"[:200])
+            ends = [sum(counts[: at + 1]) for at in range(len(counts))]
+            say(
+                lustre=int(found.base_rec.id),
+                stripe_bytes=[int(part[bytes_at]) for part in parts],
+                targets=[
+                    [int(found.ost_ids[at]) for at in range(end - count, end)]
+                    for count, end in zip(counts, ends, strict=True)
+                ],
+            )
+            b.libdutil.darshan_free(buffer[0])
 
     def _segments(self, module: str) -> None:
         """DXT's events, without PyDarshan's dictionary for each of them."""

@@ -348,8 +348,11 @@ def test_a_log_that_somebody_compressed_once_more(tmp_path: Path) -> None:
 def test_more_records_than_memory_holds_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(darshan_log, "MOST_RECORDS", 1)
     made = import_log(written(tmp_path, small()), tmp_path / "out")
-    assert made.partial == ["left out: 1 record of POSIX, beyond the first 1 of all modules"]
+    assert made.partial == ["left out: 1 record of POSIX; 1 of all modules together and 4,194,304 names are kept"]
     assert made.calls == 44
+    monkeypatch.setattr(darshan_log, "MOST_NAMES", 1)
+    made = import_log(written(tmp_path, small()), tmp_path / "out2")
+    assert made.partial[0] == "left out: 1 record of names; 1 of all modules together and 1 names are kept"
 
 
 def test_a_large_log_keeps_its_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ MOST_BYTES = 4 << 30
 MOST_CPU_S = 300
 COUNTED = ("POSIX", "MPI-IO", "STDIO", "H5F", "H5D", "PNETCDF_FILE", "PNETCDF_VAR")
 WHOLE = ("DXT_POSIX", "DXT_MPIIO")
+MOST_RECORDS = 1 << 20
+"""Of a module: nobody keeps more, and a small file may expand to very many."""
 SEGMENTS = 1 << 16
 """Of a DXT record that one line holds."""
 PR_SET_PDEATHSIG = 1
@@ -82,6 +84,7 @@ class _Reader:
     def __init__(self, backend: Any, path: str) -> None:
         self.backend, self.path = backend, path
         self.modules: dict[str, Any] = {}
+        self._records = 0
         self.reopen()
 
     def reopen(self) -> None:
@@ -135,10 +138,11 @@ class _Reader:
         b = self.backend
         b.libdutil.answer = 0
         self.reopen()
+        self._records = 0
         if module in COUNTED:
             names = {"counters": b.counter_names(module), "seconds": b.fcounter_names(module)}
             say(columns=module, bytes=b.ffi.sizeof(b._structdefs[module].removesuffix("**").strip()), **names)
-            while (found := b.log_get_record(self.log, module, dtype="numpy")) is not None:
+            while self._wants(module) and (found := b.log_get_record(self.log, module, dtype="numpy")) is not None:
                 say(
                     record=module,
                     id=int(found["id"]),
@@ -150,7 +154,7 @@ class _Reader:
         elif module == "LUSTRE":
             self._layouts()
         elif module == "HEATMAP":
-            while (found := b.log_get_record(self.log, module)) is not None:
+            while self._wants(module) and (found := b.log_get_record(self.log, module)) is not None:
                 say(
                     heatmap=int(found["id"]),
                     rank=int(found["rank"]),
@@ -163,13 +167,21 @@ class _Reader:
         else:
             say(unread=module)
 
+    def _wants(self, module: str) -> bool:
+        """Whether another record of the module is asked for."""
+        self._records += 1
+        if self._records == MOST_RECORDS + 1:
+            say(trouble=f"{module}: records beyond the first {MOST_RECORDS:,} are left out")
+        return self._records <= MOST_RECORDS
+
     def _layouts(self) -> None:
         """Lustre's layouts. PyDarshan reads as many targets as a part says, and stops at names that are no UTF-8."""
         b = self.backend
         names = b.counter_names("LUSTRE_COMP")
         bytes_at, count_at = (names.index(f"LUSTRE_COMP_STRIPE_{what}") for what in ("SIZE", "COUNT"))
         index = self.modules["LUSTRE"]["idx"]
-        while b.libdutil.darshan_log_get_record(self.log["handle"], index, buffer := b.ffi.new("void **")) >= 1:
+        record = b.libdutil.darshan_log_get_record
+        while self._wants("LUSTRE") and record(self.log["handle"], index, buffer := b.ffi.new("void **")) >= 1:
             found = b.ffi.cast("struct darshan_lustre_record *", buffer[0])
             parts = [found.comps[at].counters for at in range(found.num_comps)]
             counts = [int(part[count_at]) for part in parts]

@@ -30,6 +30,7 @@ MOST_LINES_BYTES: Final = 2 << 30
 """Of what the reader prints: a log of more is not held in memory."""
 MOST_RECORDS: Final = 1 << 19
 """Of all modules, that are kept in memory. A job of 100,000 ranks that write files of their own has fewer."""
+MOST_NAMES: Final = 1 << 22
 _LONGEST_LINE: Final = 64 << 20
 _LONGEST_S: Final = 600
 _MOST_COUNT: Final = (1 << 63) - 1
@@ -116,16 +117,17 @@ def read(path: Path) -> Log:
         if expanded is not None:
             log.troubles += expanded[1]
             log.modules = darshan_bzip2.lengths(path, file, log.modules)
-    log.troubles += [
-        f"left out: {count:,} {plural('record', count)} of {module}, beyond the first {MOST_RECORDS:,} of all modules"
-        for module, count in log.beyond.items()
-    ]
-    _mark(log, path)
     read_ones = {
         name: (len(table.records) + log.beyond.get(name, 0), table.record_bytes)
         for name, table in log.tables.items()
-        if table.record_bytes and name not in log.stopped
+        if table.record_bytes and name not in log.stopped and not log.troubles
     }
+    log.troubles += [
+        f"left out: {count:,} {plural('record', count)} of {module}; {MOST_RECORDS:,} of all modules together and "
+        f"{MOST_NAMES:,} names are kept"
+        for module, count in log.beyond.items()
+    ]
+    _mark(log, path)
     log.troubles += darshan_regions.troubles(path, log.modules, read_ones) or [
         f"{module}: its records are damaged, and those after the damage are missing" for module in log.stopped
     ]
@@ -258,7 +260,10 @@ def _take(log: Log, line: bytes) -> bool:
     elif "modules" in row:
         log.modules = dict(row["modules"])
     elif "name" in row:
-        log.names[row["name"]] = row["text"]
+        if len(log.names) < MOST_NAMES:
+            log.names[row["name"]] = row["text"]
+        else:
+            log.beyond["names"] = log.beyond.get("names", 0) + 1
     elif "columns" in row:
         log.tables[row["columns"]] = Module(row["counters"], row["seconds"], record_bytes=row.get("bytes", 0))
     elif "record" in row:
@@ -271,7 +276,8 @@ def _take(log: Log, line: bytes) -> bool:
     elif "heatmap" in row:
         log.heatmaps.add(row)
     elif "dxt" in row:
-        log.segments.append(_packed(row))
+        if log.keeps(row["dxt"]):
+            log.segments.append(_packed(row))
     elif "unread" in row:
         log.unread.append(row["unread"])
     elif "stopped" in row:

@@ -17,6 +17,7 @@ from ioweir.imports import run as imports
 from ioweir.imports.run import import_log
 from ioweir.report import build, report_text, to_dict
 from ioweir.report.run_findings import findings_of
+from ioweir.site import rows
 from ioweir.trace import counted, reader
 
 MIB = 1 << 20
@@ -278,7 +279,10 @@ def test_sums_that_would_overflow(tmp_path: Path) -> None:
     trace = reader.load(tmp_path / "out")
     assert trace.counted is not None
     report = build(trace)
-    assert to_dict(report)["layers"]["POSIX"]["write"]["bytes"] == 8 * ((1 << 62) - 1)
+    assert to_dict(report)["layers"]["POSIX"]["write"]["bytes"] == (1 << 61) - 1
+    row = rows.of_trace(tmp_path / "out", "key").run
+    assert 0 < row.written_bytes < 1 << 62
+    assert row.io_s <= report.wall_s
     assert report.io.mean_s <= report.wall_s
     for one in findings_of(trace, report).findings:
         assert 0 <= one.gain.low <= one.gain.high <= report.wall_s

@@ -21,6 +21,8 @@ MOST_BYTES: Final = 512 << 20
 """Of sums.json."""
 MOST_RANKS: Final = 1 << 24
 _MOST: Final = (1 << 62) - 1
+_MOST_SUM: Final = (1 << 61) - 1
+"""Of sums, which others add up again in 64 bits."""
 SHARED: Final = -1
 """The rank of what several ranks did together, and is not known one by one."""
 
@@ -140,11 +142,11 @@ class Counted:
             less={},
             unreported_less=[0, 0],
             events=0,
-            counted=sum(row.calls for row in self.counts),
+            counted=min(sum(row.calls for row in self.counts), _MOST_SUM),
             unit_io_ns=[min(time, _ns(wall_s)) for time in busy],
             shared_io=together > 0 and not self.spent,
             unlisted_io_ns=unlisted,
-            outermost=[Amount(*amount) for amount in outer],
+            outermost=[Amount(*(min(value, _MOST_SUM) for value in amount)) for amount in outer],
             inside={},
             origins=[],
             parts=[],
@@ -193,8 +195,8 @@ def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
         groups.setdefault((group, slot_of(row.layer, row.op)), []).append(row)
     result: dict[int, dict[int, Row]] = {}
     for (group, slot), members in groups.items():
-        calls = sum(row.calls for row in members)
-        time = sum(_ns(row.time_s) for row in members)
+        calls = min(sum(row.calls for row in members), _MOST_SUM)
+        time = min(sum(_ns(row.time_s) for row in members), _MOST_SUM)
         if not calls and not time:
             continue
         longest = max(members, key=lambda row: row.longest_s)
@@ -208,15 +210,15 @@ def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
             group=group,
             slot=slot,
             calls=calls,
-            failed=sum(row.failed for row in members),
-            bytes=sum(row.bytes for row in members),
+            failed=min(sum(row.failed for row in members), _MOST_SUM),
+            bytes=min(sum(row.bytes for row in members), _MOST_SUM),
             time_ns=time,
             span_ns=span,
             longest_ns=_ns(longest.longest_s),
             longest_start_ns=0,
             longest_unit=0,
             longest_file=longest.file,
-            sizes=[(-1 - least, number, least, -1) for least, number in sorted(bins.items()) if number],
+            sizes=[(-1 - least, min(number, _MOST_SUM), least, -1) for least, number in sorted(bins.items()) if number],
         )
     return result
 

@@ -225,6 +225,17 @@ def test_a_module_that_ends_the_reader_leaves_those_behind_it(tmp_path: Path, mo
     assert len(read.tables["POSIX"].records) == 1
 
 
+def test_calls_behind_the_end_of_the_job_are_said(tmp_path: Path) -> None:
+    log = small()
+    for number, end_s in enumerate((11.9, 98.0)):
+        log.records.pop("DXT_POSIX", None)
+        log.dxt("DXT_POSIX", OWN, 2, b"host", [(0, 50, 1.0, end_s)])
+        made = import_log(written(tmp_path, log), tmp_path / str(number))
+        said = "the log says that calls ended 98 s after the start of a job of 10 s: one of these is wrong"
+        assert made.partial == [said] * number
+        assert build(reader.load(tmp_path / str(number))).partial_reasons == [said] * number
+
+
 def test_names_that_are_no_utf8_stay_apart(tmp_path: Path) -> None:
     log = DarshanLog(names={SHARED: b"/a\xff", OWN: b"/a\xfe"})
     for file in (SHARED, OWN):

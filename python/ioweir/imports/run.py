@@ -8,7 +8,7 @@ import math
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import NODE_FILES, RUN_FILE
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ioweir.imports.darshan_log import Log
+
+
+_LATER: Final = 1.01
+_LATER_S: Final = 2.0
+"""Older versions of Darshan count a job's time in whole seconds, and clocks of nodes differ."""
 
 
 @dataclass
@@ -97,6 +102,12 @@ def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Import
     if written.left_out:
         partial.append(
             f"{written.left_out:,} segments of DXT whose ranks, times, sizes or offsets cannot be are left out"
+        )
+    last_s = max([written.last_s, *(row.last_s for row in made.counts)])
+    if wall_s == float(log.job.get("run_time") or 0) and last_s > _LATER * wall_s + _LATER_S:
+        partial.append(
+            f"the log says that calls ended {last_s:,.0f} s after the start of a job of {wall_s:,.0f} s: one of these "
+            "is wrong"
         )
     made, text = _fitting(sums.replace_partial(made, partial))
     folder.write(SUMS_FILE, text)

@@ -285,3 +285,13 @@ def test_other_versions_are_named(tmp_path: Path) -> None:
     (tmp_path / "log" / "VERSION").write_text("9.1.0")
     with pytest.raises(IoweirError, match=r"version 9\.1 is not known \(2\.3 and 3\.0 are\)"):
         import_log(tmp_path / "log", tmp_path / "out")
+
+
+def test_very_many_ranks_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    write(tmp_path / "log", 2, 2)
+    head = tmp_path / "log" / "recorder.mt"
+    head.write_bytes(struct.pack("<i", 102) + head.read_bytes()[4:])
+    made = import_log(tmp_path / "log", tmp_path / "out")
+    assert len(made.partial) == 21
+    assert made.partial[0] == "rank 2 cannot be read: 2.cst: No such file or directory; check the path"
+    assert made.partial[-1] == "so it is with 80 more ranks"

@@ -39,7 +39,8 @@ _RANDOM: Final = (
 _MISALIGNED: Final = (
     "POSIX_WRITES", "POSIX_READS", "POSIX_FILE_NOT_ALIGNED", "POSIX_BYTES_WRITTEN", "POSIX_FILE_ALIGNMENT",
 )  # fmt: skip
-_INDEPENDENT: Final = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL") for op in ("WRITE", "READ"))
+_INDEPENDENT: Final = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL", "SPLIT") for op in ("WRITE", "READ"))
+"""What Darshan calls the streams that every program has: text for people, and nothing that MPI-IO could write."""
 _INSTANT_S: Final = 1e-9
 _ANSWER_S: Final = 1.0
 """No metadata server takes longer on average: whoever does waits for something else, such as a pipe's other end."""
@@ -85,16 +86,19 @@ def _finding(run: Run, one: Found) -> Finding:
 
 def _slow_target(run: Run) -> Iterator[Found]:
     """Of files that lie on one target each: whether the files of one are slower a byte than all others'."""
-    on = {one.file: one.targets for one in run.counted.targets}
+    on: dict[int, set[int]] = defaultdict(set)
+    for one in run.counted.targets:
+        on[one.file].update(one.targets)
+    alone = {file: next(iter(targets)) for file, targets in on.items() if len(targets) == 1}
     for op in DATA_OPS:
         rows = [
             row
             for row in run.by_op["POSIX", op]
-            if row.bytes >= STRIPE and row.time_s >= _INSTANT_S and len(on.get(row.file, ())) == 1
+            if row.bytes >= STRIPE and row.time_s >= _INSTANT_S and row.file in alone
         ]
         pace: dict[int, list[float]] = defaultdict(list)
         for row in rows:
-            pace[on[row.file][0]].append(row.time_s / row.bytes)
+            pace[alone[row.file]].append(row.time_s / row.bytes)
         if len(pace) < _LEAST_TARGETS:
             continue
         middle = {target: float(np.median(values)) for target, values in pace.items()}
@@ -106,7 +110,7 @@ def _slow_target(run: Run) -> Iterator[Found]:
         z = (float(np.log(middle[worst])) - usual) / spread
         if z < _Z or times < _TIMES:
             continue
-        mine = [row for row in rows if on[row.file][0] == worst]
+        mine = [row for row in rows if alone[row.file] == worst]
         spent, _ = run.slowest(mine)
         files = by_time(mine)
         yield Found(
@@ -193,7 +197,7 @@ def _random(run: Run) -> Iterator[Found]:
             calls, onward = row[at[f"POSIX_{op.upper()}S"]], row[at[f"POSIX_SEQ_{op.upper()}S"]]
             moved = row[at["POSIX_BYTES_READ" if op == "read" else "POSIX_BYTES_WRITTEN"]]
             each = calls / (run.ranks if row[1] < 0 else 1)
-            if each >= MANY and onward <= STEADY * calls and moved / max(calls, 1) < STRIPE:
+            if each >= MANY and 0 <= onward <= STEADY * calls and moved / max(calls, 1) < STRIPE:
                 jumping[int(row[0]), int(row[1])] = calls - onward
                 number += calls - onward
         rows = [one for one in run.by_op["POSIX", op] if (one.file, one.rank) in jumping and one.outermost]
@@ -291,23 +295,24 @@ def _independent(run: Run) -> Iterator[Found]:
             for row in records.rows
             if row[1] < 0
             and row[at[f"MPIIO_INDEP_{upper}S"]] > 0
-            and row[at[f"MPIIO_COLL_{upper}S"]] == 0
+            and max(row[at[f"MPIIO_{how}_{upper}S"]] for how in ("COLL", "SPLIT")) <= 0
             and max(row[at[f"MPIIO_INDEP_{upper}S"]], pieces[int(row[0])]) >= MANY * run.ranks
         }
         rows = [row for row in run.by_op["MPI-IO", op] if row.file in single and row.rank == SHARED]
-        rows = [row for row in rows if row.bytes / max(row.calls, 1) < STRIPE]
+        rows = [row for row in rows if _least_mean(row) < STRIPE]
         if not rows:
             continue
         spent, _ = run.slowest(rows)
         files = by_time(rows)
         calls = max(sum(row.calls for row in rows), 1)
         names = [run.path(file) for file in files]
+        moved = sum(row.bytes for row in rows)
         yield Found(
             "independent-shared-file",
             "A shared file without collective calls",
             "MPI-IO",
             spent,
-            f"{calls:,} independent {op}s of {size(sum(row.bytes for row in rows) / calls)} to a file that all "
+            f"{calls:,} independent {op}s{f' of {size(moved / calls)}' if moved else ''} to a file that all "
             "ranks share",
             "Each rank makes its requests by itself, so that the MPI library cannot join neighbouring pieces of "
             "several ranks.",
@@ -317,6 +322,12 @@ def _independent(run: Run) -> Iterator[Found]:
             [aggregate(names), Remedy("source", f"use MPI_File_{op}_at_all")],
             "the log keeps one record for all ranks: the mean of their times stands for the slowest one's",
         )
+
+
+def _least_mean(row: Counts) -> float:
+    """Bytes a call; of logs that do not say how many bytes were moved the least that bins of sizes leave."""
+    moved = row.bytes or sum(least * calls for least, calls in row.sizes)
+    return moved / max(row.calls, 1)
 
 
 def _metadata(run: Run) -> Iterator[Found]:
@@ -429,9 +440,14 @@ def _one_rank(run: Run) -> Iterator[Found]:
     if run.ranks < 2:
         return
     for op in DATA_OPS:
-        # What MPI-IO and libraries above it make of the program's calls is theirs to share out: aggregators do.
-        rows = [row for layer in ("POSIX", "STDIO") for row in run.by_op[layer, op] if row.bytes > 0 and row.outermost]
-        every = sum(row.bytes for key in run.by_op if key[1] == op for row in run.by_op[key] if row.outermost)
+        # As the program asked for: that one rank makes the POSIX calls of collective ones is the MPI library's choice.
+        rows = [
+            row
+            for (_, made), each in run.by_op.items()
+            if made == op
+            for row in each
+            if row.outermost and row.bytes > 0
+        ]
         moved: dict[int, int] = defaultdict(int)
         spent: dict[int, float] = defaultdict(float)
         for row in rows:
@@ -443,23 +459,24 @@ def _one_rank(run: Run) -> Iterator[Found]:
             continue
         most = max(single, key=lambda rank: single[rank])
         files = by_time([row for row in rows if row.rank == most])
+        layer = max((row for row in rows if row.rank == most), key=lambda row: row.bytes).layer
         unseen = "how long the other ranks waited is not in the log"
-        if single[most] >= 0.9 * every:
+        if single[most] >= 0.9 * total:
             yield Found(
                 "rank0-io",
                 "One rank does all I/O",
-                "POSIX",
+                layer,
                 spent[most],
                 f"rank {most} {op}s everything ({size(single[most])}) while {run.ranks - 1} others have nothing "
                 "to do with the files"
-                if single[most] == every
-                else f"rank {most} {op}s {size(single[most])} of {size(every)}, and {run.ranks - 1} others the rest",
+                if single[most] == total
+                else f"rank {most} {op}s {size(single[most])} of {size(total)}, and {run.ranks - 1} others the rest",
                 "One rank does the I/O of all: the others send it their data, or wait for it, and its single "
                 "stream is all that "
                 "the storage gets.",
                 files,
                 [most],
-                [Evidence(f"share of the bytes that rank {most} {op}s", 100 * single[most] / every, "%")],
+                [Evidence(f"share of the bytes that rank {most} {op}s", 100 * single[most] / total, "%")],
                 [
                     Remedy(
                         "source", f"let every rank {op} its own part: MPI_File_{op}_at_all, or parallel HDF5 or PnetCDF"
@@ -477,7 +494,7 @@ def _one_rank(run: Run) -> Iterator[Found]:
             yield Found(
                 "unbalanced-bytes",
                 "Uneven shares",
-                "POSIX",
+                max((row for row in rows if row.rank == worst), key=lambda row: row.bytes).layer,
                 lost,
                 f"rank {worst} {op}s {size(single[worst])}, {single[worst] / mean:.1f} times the mean of all ranks",
                 "The data is divided unevenly, so that the ranks with most of it finish last.",

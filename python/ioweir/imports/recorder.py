@@ -19,6 +19,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.guarded_files import Folder
+from ioweir.base.units import plural
 from ioweir.errors import IoweirError, reason
 
 if TYPE_CHECKING:
@@ -73,6 +74,20 @@ class RecorderTrace:
     """All ranks share their signatures."""
     compressed_times: bool
     troubles: list[str] = field(default_factory=list)
+    more_troubles: int = 0
+    """Ranks with one that is not listed."""
+
+    def of_a_rank(self, words: str) -> None:
+        """List a trouble of one rank, of very many only the first."""
+        if len(self.troubles) < _MOST_TROUBLES:
+            self.troubles.append(words)
+        else:
+            self.more_troubles += 1
+
+    def partial(self) -> list[str]:
+        """Why the trace is not whole."""
+        more = f"so it is with {self.more_troubles:,} more {plural('rank', self.more_troubles)}"
+        return [*dict.fromkeys(self.troubles), *[more][: self.more_troubles]]
 
 
 def is_recorder(path: Path) -> bool:
@@ -149,8 +164,7 @@ def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tu
             stamps = folder.read(f"{rank}.ts", MOST_FILE) if times is None else times.of(rank)
             yield rank, _calls(signatures, grammar, stamps, trace)
         except _DAMAGE as error:
-            if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append(f"rank {rank} cannot be read: {_why(error)}")
+            trace.of_a_rank(f"rank {rank} cannot be read: {_why(error)}")
 
 
 def _why(error: Exception) -> str:
@@ -253,13 +267,11 @@ def _calls(
     before = 0.0
     for symbol in _sequence(grammar):
         if len(made) == _MOST_CALLS:
-            if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append(f"a rank's calls beyond the first {_MOST_CALLS:,} are left out")
+            trace.of_a_rank(f"a rank's calls beyond the first {_MOST_CALLS:,} are left out")
             break
         stamp = next(pairs, None)
         if stamp is None:
-            if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append("a rank's times end before its calls do")
+            trace.of_a_rank("a rank's times end before its calls do")
             break
         start, end = (before + one * trace.resolution_s for one in stamp)
         made.append((signatures[symbol], start, max(end, start)))

@@ -24,7 +24,7 @@ from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import estimated, kinds, machine_of_trace, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
-from ioweir.predict.candidates import Candidate, behind, candidates, with_more
+from ioweir.predict.candidates import Candidate, behind, candidates, of_independent_calls, with_more
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 from ioweir.report.lacking import partial_reasons
@@ -283,6 +283,7 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
         asked_of, why_not_behind, reasons = _with_own(loaded, requests, kind, program, machine)
         programs.append(asked_of)
         behinds[kind.pattern] = why_not_behind
+        reasons += _independent(program, requests, loaded)
         remarks += reasons if len(found) == 1 else [f"{kind.pattern}: {reason}" for reason in reasons]
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
@@ -328,6 +329,26 @@ def _with_own(
     return _Asked(kind, program, [*own, *divided]), why_not, reasons
 
 
+def _independent(program: workload.Recorded, requests: Requests, loaded: Trace) -> list[str]:
+    """What is to be said of calls that each rank makes by itself."""
+    import numpy as np  # noqa: PLC0415
+
+    if program.alone:
+        return [
+            "each rank makes its calls by itself: no writers gather them, so that only plans were tried under which "
+            "ranks move their own bytes"
+        ]
+    mine = np.isin(requests.path, [number for number, name in enumerate(loaded.paths) if name == program.path])
+    moved = int(requests.bytes[mine].sum())
+    share = int(requests.bytes[mine & (requests.collective == 0)].sum()) / moved if moved else 0.0
+    if share < RUNS_DIFFER:
+        return []
+    return [
+        f"{share:.0%} of the bytes move in independent calls, which no writers gather: the simulation gathers them, "
+        "too, and states gains too large"
+    ]
+
+
 def _has_no_spare_processor(loaded: Trace) -> bool:
     """As far as is known: of the launcher's node."""
     host, processors = loaded.run.get("host"), loaded.run.get("processors")
@@ -352,7 +373,8 @@ def _part(
     slow: set[str] = set()
     folders = bool(machine.figures.get("targets.folders"))
     usual = candidates(program.ranks, *_nodes_and_targets(machine), folders=folders)
-    for candidate in with_more([*asked.own, *usual], more):
+    tried = with_more([*asked.own, *usual], more)
+    for candidate in of_independent_calls(tried) if program.alone else tried:
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue

@@ -58,7 +58,7 @@ def make(trace: Path, output: Path) -> dict[str, Any]:
         "tables": program.tables,
         "left_out": [{"what": what, "calls": calls} for what, calls in recorded.left_out.most_common()],
         "stand_ins": [{"what": what, "calls": calls} for what, calls in recorded.stand_ins.most_common()],
-        "inputs": {"files": len(recorded.inputs), "bytes": sum(recorded.inputs.values())},
+        "inputs": {"files": len(recorded.inputs), "bytes": recorded.found_bytes()},
     }
 
 

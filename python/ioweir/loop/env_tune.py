@@ -17,7 +17,6 @@ from ioweir.launch import batch
 from ioweir.launch.run import make_directory
 from ioweir.loop import measure
 from ioweir.predict import tune
-from ioweir.replay import from_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +57,7 @@ def prepare(
 
 
 def _planned(trace: Path, plan: Path, machine: str | None) -> dict[str, Any]:
-    storage = measure.storage_of(from_trace.read(trace)) if machine is None else None
+    storage = measure.storage_if_known(trace) if machine is None else None
     return tune.tune(tune.Options(plan, machine, trace, storage=storage))
 
 

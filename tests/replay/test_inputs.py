@@ -152,3 +152,36 @@ def test_a_replay_that_would_fill_the_disk_does_not_begin(tmp_path: Path, monkey
         assert list(tmp_path.iterdir()) == []
         monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2000))
         assert write.make_files(found, folder, 1) == 0
+
+
+def test_a_file_that_another_takes_the_name_of_is_still_read_through_its_descriptor() -> None:
+    found = recorded(
+        ("open", B, -1, 0), ("pread", B, 0, 10), ("rename", A, -1, 0), ("rename (to)", B, -1, 0), ("pread", B, 0, 500),
+    )  # fmt: skip
+    assert names_of(found) == {A: 0, B: 500}
+
+
+def test_others_wait_for_a_file_that_is_made_again_by_being_opened() -> None:
+    gone = (("open", A, -1, 0), ("close", A, -1, 0), ("unlink", A, -1, 0), ("open", A, -1, 0))
+    found = recorded(*gone, rank_1=(("stat", A, -1, 0),))
+    assert found.ranks[1].after == {0: [(0, 0)]}
+    assert found.ranks[0].before == {3: [(1, 0)]}
+
+
+def test_who_reads_waits_for_who_has_set_the_size() -> None:
+    found = recorded(("truncate", A, 2000, 0), rank_1=(("open", A, -1, 0), ("pread", A, 0, 5)))
+    assert names_of(found) == {A: 0}
+    assert found.ranks[1].after == {0: [(0, 0)]}
+
+
+@pytest.mark.parametrize("empties", ["creat", "truncate"])
+def test_a_file_is_not_emptied_before_others_have_read_it(empties: str) -> None:
+    """As a restart file that is read by all ranks and then written anew."""
+    made = Builder()
+    writer, reader = made.rank(0, 2), made.rank(1, 2)
+    made.add(Call(reader, "open", 1, 1.1, A), Call(reader, "pread", 2, 2.1, A, 500, offset=0))
+    made.add(Call(writer, empties, 3, 3.1, A, offset=0))
+    found = from_trace.of_trace(made.trace(), 2, "a trace")
+    assert names_of(found) == {A: 500}
+    assert found.ranks[0].after == {0: [(1, 0)]}
+    assert found.ranks[1].before == {1: [(0, 0)]}

@@ -7,7 +7,7 @@ holds no flags. Lives here: what each name stands for as the program goes on. No
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ioweir.replay import posix_files
@@ -23,6 +23,7 @@ _NEEDS_FILE: Final = frozenset({"stat", "access", "unlink", "remove", "truncate"
 _MAKES: Final = frozenset({"creat", "open", "fopen", "MPI_File_open"})
 _DELETE_ON_CLOSE: Final = 16
 """MPI_MODE_DELETE_ON_CLOSE, of both libraries."""
+_OF_STREAMS: Final = frozenset({"fopen", "fread", "fwrite"})
 _LEAST_HOLE: Final = 16 << 20
 """A shorter stretch between what is read is filled: a hole would be read faster than the file was."""
 _MOST_PARTS: Final = 1 << 16
@@ -34,25 +35,37 @@ def find(recorded: Recorded) -> None:
     _Names(recorded).go()
 
 
+@dataclass
+class _File:
+    """What a name stands for, until another file gets the name."""
+
+    source: int
+    """Under this name it was found or made."""
+    written: int = 0
+    """How far."""
+    emptying: list[Op] = field(default_factory=list)
+    """Streams that may have emptied it."""
+    read: list[tuple[int, int]] = field(default_factory=list)
+    stored: list[tuple[int, int]] = field(default_factory=list)
+    """What is written, from byte to byte."""
+    moved: int = 0
+    """Bytes of these calls."""
+    passing: bool = False
+    """Its close deletes it."""
+
+
 class _Names:
     def __init__(self, recorded: Recorded) -> None:
         self._recorded = recorded
-        self._written: dict[int, int] = {}
-        """Of names that were met, how far the file is written."""
-        self._found_as: dict[int, int] = {}
-        """Of names of renamed files, the name before."""
+        self._files: dict[int, _File] = {}
+        """By name."""
         self._gone: set[int] = set()
-        self._emptying: defaultdict[int, list[Op]] = defaultdict(list)
-        """Streams that may have emptied their file."""
+        """Names that had a file, and have none."""
+        self._opened: dict[tuple[int, str, int], _File] = {}
+        """By rank, what it is (descriptor, stream, MPI file), and number."""
         self._missed: list[Op] = []
         """Streams that keep what is in their file, where no call before has made one."""
-        self._parts: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._stored: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-        """What is written, by name."""
-        self._moved: defaultdict[int, int] = defaultdict(int)
-        """Bytes of these calls."""
-        self._passing: set[int] = set()
-        """Files that their close deletes."""
+        self._found: dict[int, _File] = {}
         self._left_out: set[int] = set()
 
     def go(self) -> None:
@@ -62,106 +75,108 @@ class _Names:
             for number, op in enumerate(rank.ops)
             if op.file >= 0 and op.use
         )
-        for _, _, _, op in order:
+        for _, rank, _, op in order:
             if op.file in self._gone and op.name in _NEEDS_FILE:
                 self._left_out.add(id(op))
                 self._recorded.left_out[f"{op.name} of a file that is gone by the calls that are replayed"] += 1
             else:
-                self._take(op)
+                self._take(op, rank)
         inputs = self._recorded.inputs
         for op in self._missed:
             if op.file not in inputs:
                 op.arguments[2] = posix_files.MAKING
-        for file, size in inputs.items():
-            self._recorded.found_parts[file] = _filled(_clipped(self._parts[file], size), _LEAST_HOLE)
-        self._recorded.stored_bytes = self._stored_bytes()
+        for name, size in inputs.items():
+            self._recorded.found_parts[name] = _filled(_clipped(self._found[name].read, size), _LEAST_HOLE)
+        self._recorded.stored_bytes = sum(self._needed(file) for file in self._files.values())
         if self._left_out:
-            for rank in self._recorded.ranks:
-                rank.ops = [op for op in rank.ops if id(op) not in self._left_out]
+            for calls in self._recorded.ranks:
+                calls.ops = [op for op in calls.ops if id(op) not in self._left_out]
 
-    def _take(self, op: Op) -> None:
-        file, was_gone = op.file, op.file in self._gone
-        made = self._makes(op)
-        if file not in self._written:
-            self._written[file] = 0
-            if not made:
-                self._recorded.inputs[file] = 0
+    def _take(self, op: Op, rank: int) -> None:
+        was_gone = op.file in self._gone
+        if op.name in _MAKES:
+            file = self._open(op)
+            self._opened[rank, _kind(op), op.arguments[0]] = file
+        elif op.name in _NEEDS_FILE or not (known := self._opened.get((rank, _kind(op), op.arguments[0]))):
+            file = self._named(op, made=op.use == "write" and op.name != "truncate")
+        else:
+            file = known
         if op.use == "write":
-            low = self._written[file] if op.at_end else op.low
+            low = file.written if op.at_end else op.low
             high = low + op.moved if op.at_end else op.high
-            self._written[file] = max(self._written[file], high)
+            file.written = max(file.written, high)
             if op.moved:
-                self._moved[file] += op.moved
-                _add(self._stored[file], low, high, 0)
+                file.moved += op.moved
+                _add(file.stored, low, high, 0)
         elif op.use == "read" and op.moved:
-            self._read(op)
+            self._read(op, file)
         elif op.name == "fopen" and op.arguments[2] in posix_files.EMPTYING and not was_gone:
-            self._emptying[file].append(op)
-        elif op.use == "remove":
-            streams = self._emptying.pop(file, [])
-            self._gone.add(file)
+            file.emptying.append(op)
+        elif op.use == "remove" and op.file in self._files:
+            del self._files[op.file]
+            self._gone.add(op.file)
             if op.name == "rename":
-                self._rename(file, op.arguments[1], streams)
+                self._files[op.arguments[1]] = file
+                self._gone.discard(op.arguments[1])
 
-    def _makes(self, op: Op) -> bool:
-        """Whether the file need not be there; a name that is gone and is opened is there again."""
-        made = op.use in ("make", "write") and op.name != "truncate"
+    def _open(self, op: Op) -> _File:
+        """What is opened; a name that is gone is there again."""
+        made = op.use == "make"
         if op.name == "MPI_File_open":
             made = bool(op.arguments[2] & CREATE)
-            if op.arguments[2] & _DELETE_ON_CLOSE:
-                self._passing.add(op.file)
-        elif op.name == "fopen" and op.use == "make" and op.arguments[2] == posix_files.KEEPING:
+        elif op.name == "fopen" and made and op.arguments[2] == posix_files.KEEPING:
             if op.file in self._gone:
                 op.arguments[2] = posix_files.MAKING
-            elif op.file not in self._written:
+            elif op.file not in self._files:
                 self._missed.append(op)
-        elif op.file in self._gone and op.use == "look" and op.name in ("open", "fopen"):
+        elif op.file in self._gone and not made:
             # Opened and nothing written: the trace holds no flags, and yet it has made the file.
             op.arguments[2] = posix_files.MAKING if op.name == "fopen" else op.arguments[2] | os.O_CREAT
+            op.use = "make"  # other ranks wait for it
             made = True
-        if made and op.name in _MAKES and op.file in self._gone:
+        file = self._named(op, made=made)
+        if op.name == "MPI_File_open" and op.arguments[2] & _DELETE_ON_CLOSE:
+            file.passing = True
+        elif op.name == "creat":
+            file.stored, file.moved = [], 0
+        return file
+
+    def _named(self, op: Op, *, made: bool) -> _File:
+        """What has the name; where nothing has, it was found, or is made now."""
+        file = self._files.get(op.file)
+        if file is None:
+            file = self._files[op.file] = _File(op.file)
+            self._found.setdefault(op.file, file)
+            if not made and op.file not in self._gone:
+                self._recorded.inputs[op.file] = 0
             self._gone.discard(op.file)
-            self._found_as.pop(op.file, None)
-            self._forget_stored(op.file)
-        if op.name == "creat":
-            self._forget_stored(op.file)
-        return made
+        return file
 
-    def _forget_stored(self, file: int) -> None:
-        self._stored.pop(file, None)
-        self._moved.pop(file, None)
-
-    def _read(self, op: Op) -> None:
-        inputs, source = self._recorded.inputs, self._found_as.get(op.file, op.file)
-        if op.high > max(self._written[op.file], inputs.get(source, 0)):
-            inputs[source] = op.high
-            for stream in self._emptying.pop(op.file, []):
+    def _read(self, op: Op, file: _File) -> None:
+        inputs = self._recorded.inputs
+        if op.high > max(file.written, inputs.get(file.source, 0)):
+            inputs[file.source] = op.high
+            for stream in file.emptying:
                 # What was found is there still: they have not emptied the file.
                 stream.arguments[2] = posix_files.KEEPING
-        if source in inputs:
-            _add(self._parts[source], op.low, op.high, _LEAST_HOLE)
+            file.emptying.clear()
+        if file.source in inputs:
+            _add(self._found[file.source].read, op.low, op.high, _LEAST_HOLE)
 
-    def _rename(self, file: int, other: int, streams: list[Op]) -> None:
-        self._written[other] = self._written[file]
-        self._found_as[other] = self._found_as.pop(file, file)
-        self._emptying.pop(other, None)
-        if streams:
-            self._emptying[other] = streams
-        self._gone.discard(other)
-        for of_name in (self._stored, self._moved):
-            of_name.pop(other, None)
-            if file in of_name:
-                of_name[other] = of_name.pop(file)
+    def _needed(self, file: _File) -> int:
+        """Bytes that a file which is there at the end takes at least, besides what was found."""
+        if file.passing:
+            return 0
+        found = sum(high - low for low, high in self._recorded.found_parts.get(file.source, ()))
+        span = sum(high - low for low, high in _filled(file.stored, 0))
+        return max(0, min(span, file.moved) - found)
 
-    def _stored_bytes(self) -> int:
-        """That files which are there at the end need at least, besides what was found."""
-        needed = 0
-        for file, parts in self._stored.items():
-            if file not in self._gone | self._passing:
-                found = sum(high - low for low, high in self._recorded.found_parts.get(file, ()))
-                span = sum(high - low for low, high in _filled(parts, 0))
-                needed += max(0, min(span, self._moved[file]) - found)
-        return needed
+
+def _kind(op: Op) -> str:
+    """What a call's first number counts. Names are numbers of their own."""
+    if op.handle is not None:
+        return "MPI file"
+    return "stream" if op.name in _OF_STREAMS else "descriptor"
 
 
 def _add(parts: list[tuple[int, int]], low: int, high: int, hole: int) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import IoweirError
-from ioweir.replay import locks
+from ioweir.replay import locks, posix_files
 
 if TYPE_CHECKING:
     from ioweir.replay.model import Op, RankCalls, Recorded
@@ -42,16 +42,17 @@ class _FileState:
 
     def take(self, rank: int, number: int, op: Op) -> None:
         self.last[rank] = max(number, self.last.get(rank, -1))
-        if op.use in ("make", "remove"):
+        if op.use in ("make", "remove") or _may_shrink(op):
             self.made[rank] = max(number, self.made.get(rank, -1))
             self.version += 1
-        if op.use == "write" and op.high > op.low:
-            before, low, high = self.written.get(rank, (-1, op.low, op.high))
-            self.written[rank] = (max(number, before), min(low, op.low), max(high, op.high))
+        begin = op.low if op.moved else 0  # what only sets a size makes all bytes before it
+        if op.use == "write" and op.high > begin:
+            before, low, high = self.written.get(rank, (-1, begin, op.high))
+            self.written[rank] = (max(number, before), min(low, begin), max(high, op.high))
 
     def needed(self, op: Op, rank: int) -> list[tuple[int, int]]:
         """Of which ranks which calls must have been made."""
-        if op.use == "remove":
+        if op.use == "remove" or _may_shrink(op):
             found = self.last
         elif op.use == "read":
             found = dict(self.made)
@@ -83,6 +84,13 @@ class _FileState:
         self.held.setdefault((rank, family), []).append((op.arguments[0], low, high))
         its = self.given.get(family, ())
         return [(other, number) for other, number, begin, end in its if other != rank and begin < high and low < end]
+
+
+def _may_shrink(op: Op) -> bool:
+    """Whether bytes may be gone behind the call that others have read before."""
+    return op.name in ("creat", "truncate", "ftruncate") or (
+        op.name == "fopen" and op.arguments[2] in posix_files.EMPTYING
+    )
 
 
 def put_in_order(recorded: Recorded) -> None:

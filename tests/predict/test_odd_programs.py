@@ -175,12 +175,18 @@ def test_what_a_trace_lacks_is_said_beside_its_simulated_time(tmp_path: Path) ->
 
 
 def test_a_rule_matches_names_that_are_no_utf8() -> None:
-    """`\\xff` in a pattern had stood for the letters xff."""
-    name = "gr\udcf6\udcdfe.007.dat"
-    assert kinds.pattern_of(name) == "gr??e.*.dat"
-    rule = simulate.rule_text({"writers": "everyone"}, kinds.pattern_of(name))
-    assert compiled().match_plan(rule, "plan.toml", f"/data/{name}") == 0
-    assert compiled().match_plan(rule, "plan.toml", "/data/gre.007.dat") is None
+    """A trace has `\\xf6` for such a byte, which as a pattern stood for these letters."""
+    made = Builder()
+    made.rank(0, 1)
+    made.add(Call(0, "creat", 1, 2, "/data/gr\udcf6\udcdfe.007.dat"))
+    name = Path(made.trace().paths[-1]).name
+    assert name == "gr\\xf6\\xdfe.007.dat"
+    for one in (name, "gr\udcf6\udcdfe.007.dat"):
+        assert kinds.pattern_of(one) == "gr*e.*.dat"
+    rule = simulate.rule_text({"writers": "everyone"}, "gr*e.*.dat")
+    for one in (name, "gr\udcf6\udcdfe.123.dat"):
+        assert compiled().match_plan(rule, "plan.toml", f"/data/{one}") == 0
+    assert kinds.pattern_of("a.d\\xf6t7") == "a.d*t*"
 
 
 def test_files_without_a_name_get_no_rule() -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from ioweir.trace.reader import Requests, Trace
 
-_NUMBER: Final = re.compile(r"\d+")
-_HALF: Final = re.compile("[\ud800-\udfff]")
-"""What bytes that are no UTF-8 are read as."""
+_BYTE: Final = r"\\x[89a-f][0-9a-f]|[\ud800-\udfff]"
+"""One that is no UTF-8, for which a trace's paths have four letters. No rule can hold it."""
+_NUMBER: Final = re.compile(rf"(?:\d|{_BYTE})+")
 _LEAST_SHARE: Final = 0.02
 """Of the time in MPI-IO data calls: a kind with less is not worth a rule."""
 _MOST_KINDS: Final = 8
@@ -58,15 +58,15 @@ class _Sums:
 def pattern_of(name: str) -> str:
     """Example: dump.00042.h5 -> dump.*.h5: what says the kind of a file stays.
 
-    A plan is UTF-8: for a byte that is none stands `?`, as `?` matches it.
+    A plan is UTF-8: bytes of a name that are none are left open as numbers are.
     """
-    return "*".join(_HALF.sub("?", re.sub(r"([\\*?\[\]])", r"\\\1", part)) for part in _parts(name))
+    return "*".join(re.sub(r"([\\*?\[\]])", r"\\\1", part) for part in _parts(name))
 
 
 def _parts(name: str) -> list[str]:
     """What stands between the numbers."""
     suffix = PurePosixPath(name).suffix
-    if not suffix[1:2].isalpha():
+    if not suffix[1:2].isalpha() or re.search(_BYTE, suffix):
         suffix = ""
     *others, last = _NUMBER.split(name.removesuffix(suffix))
     return [*others, last + suffix]

@@ -172,3 +172,15 @@ def test_what_is_lacking_in_a_trace_is_not_taken_for_a_gain(tmp_path: Path, monk
     monkeypatch.setattr(reader, "read", lossy)
     with pytest.raises(IoweirError, match=r"after is partial: 7 events were dropped"):
         run_tune.verdict(tmp_path, expected, "predicted")
+
+
+def test_the_time_of_a_run_under_another_plan_says_nothing_of_the_gain() -> None:
+    before, after = way(AS_IT_IS, 1.0, 1.02, 0.98), way("a", 0.5, 0.51, 0.49)
+    before.in_calls = list(before.seconds)
+    known = measure.gain_of(before, after, 0.1)
+    unknown = measure.gain_of(before, after, None)
+    assert known.low is not None
+    assert unknown.low is not None
+    assert known.low < 0.5
+    assert 1.8 < unknown.low <= unknown.ratio
+    assert "was recorded under one, so that its own time says nothing" in unknown.text()

@@ -14,7 +14,7 @@ from ioweir.base.compiled import compiled
 from ioweir.errors import IoweirError
 from ioweir.predict import candidates, kinds, simulate, trace_out, tune, workload
 from ioweir.predict import machine as machines
-from ioweir.trace import reader
+from ioweir.trace import pattern, reader
 from traces import Builder, Call
 
 MIB = 1 << 20
@@ -206,5 +206,22 @@ def test_the_share_of_independent_calls_is_said() -> None:
     trace, requests = requests_of({0: [100, 300], 1: [600]}, 2, 2)
     requests.collective[0] = 0
     program = replace(strided(2, alone=False), path="/data/a")
-    (said,) = tune._independent(program, requests, trace)
+    (said,) = workload.of_independent_calls(program, requests, trace)
     assert said.startswith("10% of the bytes move in independent calls")
+
+
+def test_a_run_under_a_plan_is_said_to_be_one(tmp_path: Path) -> None:
+    """Its own time is that under the plan, and was taken for that without."""
+    trace = programs(2, same_file=False)
+    assert pattern.plan_of(trace) == ""
+    assert pattern.plan_of(replace(trace, run={**trace.run, "plan": "p.toml"})) == ""  # no rule has matched a file
+    planned = replace(trace, run={**trace.run, "plan": "p.toml"}, notes=(reader.Note(0, "plan_applied", "/data/a"),))
+    assert pattern.plan_of(planned) == "p.toml"
+    assert pattern.plan_of(replace(planned, run=trace.run)) == "a plan"
+    folder = traced(tmp_path / "trace", strided(4, alone=False))
+    said = "the run was recorded under q.toml: what is taken from its times"
+    about = json.loads((folder / "run.json").read_text())
+    for plan in (None, "q.toml"):
+        (folder / "run.json").write_text(json.dumps({**about, "plan": plan}))
+        found = tune.simulated(tune.Options(tmp_path / "plan.toml", "gigabit12", folder, repeat=2))
+        assert any(remark.startswith(said) for remark in found.remarks) is (plan is not None)

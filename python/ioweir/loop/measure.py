@@ -91,7 +91,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         with_progress(measured)
     require_compared(ways, budget_s)
     chosen, reasons = judged(ways, found.machine if found.machine.gains is not None else None)
-    gain = None if chosen is None else gain_of(ways[0], chosen, _in_calls(recorded))
+    gain = None if chosen is None else gain_of(ways[0], chosen, None if recorded.plan else _in_calls(recorded))
     if gain is not None and gain.low is not None:
         reasons.append(gain.text())
     none: list[Any] = [None] * len(found.parts)
@@ -284,13 +284,18 @@ class Gain:
     low: float | None
     high: float | None
     """The ends hold what the replays leave open, and how they differ from the program. None where each ran once."""
-    recorded_in_calls_s: float
-    """Of the rank that spent most there."""
+    recorded_in_calls_s: float | None
+    """Of the rank that spent most there. None: another plan was in force then, and it says nothing."""
     replayed_in_calls_s: float
     """The same of the replays without a plan, their median."""
 
     def text(self) -> str:
         """For the reasons."""
+        if self.recorded_in_calls_s is None:
+            return (
+                f"in the program {self.low:.2f} to {self.high:.2f} times as fast as without a plan, as far as replays "
+                "show it: the run was recorded under one, so that its own time says nothing"
+            )
         return (
             f"in the program {self.low:.2f} to {self.high:.2f} times as fast: its calls took "
             f"{units.seconds(self.recorded_in_calls_s)} when recorded, {units.seconds(self.replayed_in_calls_s)} in "
@@ -298,7 +303,7 @@ class Gain:
         )
 
 
-def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float) -> Gain:
+def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float | None) -> Gain:
     """What replays say of the program.
 
     The program's calls took R, and in the replays T. A plan that gains g there takes T / g. Of what R is longer, the
@@ -310,6 +315,8 @@ def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float) -> Gain:
     replayed = noise.median(untouched.in_calls)
     if found.low is None or found.high is None:
         return Gain(found.ratio, None, None, recorded_in_calls_s, replayed)
+    if recorded_in_calls_s is None:
+        return Gain(found.ratio, found.low, found.high, None, replayed)
     ends = [found.low, found.high]
     for end in (found.low, found.high):
         ends.append(recorded_in_calls_s / (replayed / end))

@@ -29,6 +29,7 @@ from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 from ioweir.report.lacking import partial_reasons
 from ioweir.trace.attribute import attribute_processes
+from ioweir.trace.pattern import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -270,6 +271,10 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
     found = kinds.with_beside(found, loaded)
     who = attribute_processes(loaded.processes)
     remarks += [f"the trace is partial: {why}" for why in partial_reasons(loaded, who)]
+    if plan := plan_of(loaded):
+        remarks.append(
+            f"the run was recorded under {plan}: what is taken from its times, as by findings, is under that plan"
+        )
     programs: list[_Asked] = []
     behinds: dict[str, str] = {}
     for kind in found:
@@ -283,7 +288,7 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
         asked_of, why_not_behind, reasons = _with_own(loaded, requests, kind, program, machine)
         programs.append(asked_of)
         behinds[kind.pattern] = why_not_behind
-        reasons += _independent(program, requests, loaded)
+        reasons += workload.of_independent_calls(program, requests, loaded)
         remarks += reasons if len(found) == 1 else [f"{kind.pattern}: {reason}" for reason in reasons]
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
@@ -327,26 +332,6 @@ def _with_own(
     if why_not_divided:
         reasons.append(why_not_divided)
     return _Asked(kind, program, [*own, *divided]), why_not, reasons
-
-
-def _independent(program: workload.Recorded, requests: Requests, loaded: Trace) -> list[str]:
-    """What is to be said of calls that each rank makes by itself."""
-    import numpy as np  # noqa: PLC0415
-
-    if program.alone:
-        return [
-            "each rank makes its calls by itself: no writers gather them, so that only plans were tried under which "
-            "ranks move their own bytes"
-        ]
-    mine = np.isin(requests.path, [number for number, name in enumerate(loaded.paths) if name == program.path])
-    moved = int(requests.bytes[mine].sum())
-    share = int(requests.bytes[mine & (requests.collective == 0)].sum()) / moved if moved else 0.0
-    if share < RUNS_DIFFER:
-        return []
-    return [
-        f"{share:.0%} of the bytes move in independent calls, which no writers gather: the simulation gathers them, "
-        "too, and states gains too large"
-    ]
 
 
 def _has_no_spare_processor(loaded: Trace) -> bool:

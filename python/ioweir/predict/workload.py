@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ioweir.base.compiled import compiled
+from ioweir.base.runs import RUNS_DIFFER
 from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import scaling
@@ -153,6 +154,26 @@ def _program_of(trace: Trace, requests: Requests, path: str) -> int:
             "itself"
         )
     return sizes[0]
+
+
+def of_independent_calls(program: Recorded, requests: Requests, trace: Trace) -> list[str]:
+    """What is to be said of calls that each rank makes by itself."""
+    import numpy as np  # noqa: PLC0415
+
+    if program.alone:
+        return [
+            "each rank makes its calls by itself: no writers gather them, so that only plans were tried under which "
+            "ranks move their own bytes"
+        ]
+    mine = np.isin(requests.path, [number for number, name in enumerate(trace.paths) if name == program.path])
+    moved = int(requests.bytes[mine].sum())
+    share = int(requests.bytes[mine & (requests.collective == 0)].sum()) / moved if moved else 0.0
+    if share < RUNS_DIFFER:
+        return []
+    return [
+        f"{share:.0%} of the bytes move in independent calls, which no writers gather: the simulation gathers them, "
+        "too, and states gains too large"
+    ]
 
 
 def _dimensions(trace: Trace, requests: Requests, path: str) -> int:

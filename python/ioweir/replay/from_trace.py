@@ -19,7 +19,7 @@ from ioweir.replay.posix_files import PosixFiles
 from ioweir.report.lacking import partial_reasons
 from ioweir.trace import reader
 from ioweir.trace.attribute import attribute_processes
-from ioweir.trace.pattern import ranks_of
+from ioweir.trace.pattern import plan_of, ranks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def of_trace(trace: Trace, count: int, what: str) -> Recorded:
     _require_one_after_another(trace, chosen, processes, what)
     paths, number_of = _files(trace, chosen, processes)
     recorded = Recorded([RankCalls(rank) for rank in range(count)], paths, names.names_of(paths), trace.datatypes)
-    recorded.mpi = _library(trace, processes)
+    recorded.mpi, recorded.plan = _library(trace, processes), plan_of(trace)
     ends = _ends(trace)
     pieces = Pieces(trace.datatypes)
     handles = []
@@ -212,6 +212,10 @@ def _remark(trace: Trace, recorded: Recorded, chosen: Column, processes: Sequenc
     if simulated := trace.run.get("simulated"):
         machine = simulated.get("machine") if isinstance(simulated, dict) else None
         recorded.remarks.append(f"nothing was recorded: the trace is SIMULATED, on {machine}, and so are its times")
+    if recorded.plan:
+        recorded.remarks.append(
+            f"the run was recorded under {recorded.plan}, and so are its times; its own calls are replayed"
+        )
     who = attribute_processes(trace.processes)
     recorded.remarks += [f"the trace is partial: {why}" for why in partial_reasons(trace, who)]
     moving = {op.file for rank in recorded.ranks for op in rank.ops if op.moved}

@@ -104,6 +104,8 @@ class Recorded:
     stored_bytes: int = 0
     """That the files need at the end, at least, besides those."""
     mpi: str = ""
+    plan: str = ""
+    """Under which it was recorded."""
     meetings: list[int] = field(default_factory=list)
     """Times in order. All ranks wait for each other before their first op that begins then or later."""
     left_out: Counter[str] = field(default_factory=Counter)

@@ -104,7 +104,8 @@ def on_ranks(directory: Path, recorded: Recorded, ranks: int, more: Sequence[Pat
         )
     made = Recorded(
         [RankCalls(rank) for rank in range(ranks)], recorded.paths, recorded.names, (), [list(range(ranks))],
-        mpi=recorded.mpi, meetings=list(recorded.meetings), left_out=left_out, remarks=list(recorded.remarks),
+        mpi=recorded.mpi, plan=recorded.plan, meetings=list(recorded.meetings), left_out=left_out,
+        remarks=list(recorded.remarks),
     )  # fmt: skip
     types = _Types()
     openings: dict[int, Instance] = {}

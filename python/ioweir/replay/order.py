@@ -54,16 +54,12 @@ class _FileState:
         """Of which ranks which calls must have been made."""
         if op.use == "remove" or _may_shrink(op):
             found = self.last
-        elif op.use == "read":
-            found = dict(self.made)
-            for other, (number, low, high) in self.written.items():
+        else:
+            found = {} if self.seen.get(rank, -1) == self.version else dict(self.made)
+            self.seen[rank] = self.version
+            for other, (number, low, high) in self.written.items() if op.use == "read" else ():
                 if low < op.high and op.low < high:
                     found[other] = max(number, found.get(other, -1))
-        else:
-            if self.seen.get(rank, -1) == self.version:
-                return []
-            self.seen[rank] = self.version
-            found = self.made
         return [(other, number) for other, number in found.items() if other != rank]
 
     def give(self, rank: int, number: int, op: Op) -> None:

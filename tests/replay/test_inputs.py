@@ -185,3 +185,12 @@ def test_a_file_is_not_emptied_before_others_have_read_it(empties: str) -> None:
     assert names_of(found) == {A: 500}
     assert found.ranks[0].after == {0: [(1, 0)]}
     assert found.ranks[1].before == {1: [(0, 0)]}
+
+
+def test_a_stream_does_not_empty_what_another_has_appended() -> None:
+    found = recorded(
+        ("fopen", A, -1, 0), ("fwrite", A, -1, 500), ("fclose", A, -1, 0),
+        ("fopen", A, -1, 0), ("fwrite", A, 0, 10), ("fclose", A, -1, 0),
+        ("fopen", A, -1, 0), ("fread", A, 0, 500), ("fclose", A, -1, 0),
+    )  # fmt: skip
+    assert [op.arguments[2] for op in ops(found, "fopen")] == [2, 3, 0]  # a, r+, r

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from ioweir.base.guarded_files import Folder
 from ioweir.errors import IoweirError
-from ioweir.replay import from_trace, inputs, write
+from ioweir.replay import from_trace, inputs, order, write
 from ioweir.replay.model import Op, RankCalls, Recorded
 from traces import Builder, Call
 
@@ -194,3 +194,20 @@ def test_a_stream_does_not_empty_what_another_has_appended() -> None:
         ("fopen", A, -1, 0), ("fread", A, 0, 500), ("fclose", A, -1, 0),
     )  # fmt: skip
     assert [op.arguments[2] for op in ops(found, "fopen")] == [2, 3, 0]  # a, r+, r
+
+
+def test_who_reads_waits_for_who_has_appended() -> None:
+    """Where the end of the file was, the trace does not say."""
+    found = recorded(
+        ("creat", A, -1, 0),
+        ("pwrite", A, 0, 700),
+        rank_1=(("open", A, -1, 0), ("write", A, -1, 5), ("close", A, -1, 0)),
+    )
+    writer = found.ranks[1].ops[1]
+    reader = Op("pread", [0, 5, 700], writer.end, writer.end + 1, 0, use="read", low=700, high=705, moved=5)
+    found.ranks[0].ops.append(reader)
+    for rank in found.ranks:
+        rank.before.clear()
+        rank.after.clear()
+    order.put_in_order(found)
+    assert found.ranks[0].after == {2: [(1, found.ranks[1].before[1][0][1])]}

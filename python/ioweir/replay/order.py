@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TAGS: Final = 32_000
 _NONBLOCKING: Final = "MPI_File_i"
+_ANYWHERE: Final = 1 << 63
 
 
 @dataclass
@@ -45,10 +46,12 @@ class _FileState:
         if op.use in ("make", "remove") or _may_shrink(op):
             self.made[rank] = max(number, self.made.get(rank, -1))
             self.version += 1
-        begin = op.low if op.moved else 0  # what only sets a size makes all bytes before it
-        if op.use == "write" and op.high > begin:
-            before, low, high = self.written.get(rank, (-1, begin, op.high))
-            self.written[rank] = (max(number, before), min(low, begin), max(high, op.high))
+        # What only sets a size makes all bytes before it. Where the end was behind which a call wrote, nobody says.
+        begin = op.low if op.moved and not op.at_end else 0
+        end = _ANYWHERE if op.at_end else op.high
+        if op.use == "write" and end > begin:
+            before, low, high = self.written.get(rank, (-1, begin, end))
+            self.written[rank] = (max(number, before), min(low, begin), max(high, end))
 
     def needed(self, op: Op, rank: int) -> list[tuple[int, int]]:
         """Of which ranks which calls must have been made."""

@@ -42,6 +42,9 @@ _FOUR_OF_FIVE: Final = 1.2816 / 0.6745
 """Quantiles of the normal distribution: within 80 % and within 50 % of the middle."""
 _OPENING: Final = ("metadata.open_s", "metadata.create_s", "metadata.stat_s")
 """Of machines that say what opening costs."""
+_MADE_BY: Final = "made by ioweir tune"
+MADE_BY: Final = f"# {_MADE_BY}"
+"""A plan's file begins so."""
 _MUCH_SLOWER: Final = 0.5
 """In the best of all runs: what differs in the stripes alone does not make up for it."""
 
@@ -535,7 +538,7 @@ def described(row: Mapping[str, Any]) -> str:
 
 
 def _plan_text(options: Options, result: Mapping[str, Any], rules: str) -> str:
-    lines = [f"made by ioweir tune for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
+    lines = [f"{_MADE_BY} for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
     shown = shlex.quote(str(options.output))
     lines.append(f"SIMULATED, {options.repeat} runs; measure it: ioweir run --plan {shown} -- CMD")
     return commented(lines, rules)

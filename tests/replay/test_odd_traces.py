@@ -170,3 +170,18 @@ def test_what_is_unused_is_found_in_long_texts_soon() -> None:
     uses = "\n".join(f"    x(N{number}[rank]);" for number in range(0, 20_000, 2))
     found = unused_c.removed(f"{tables}\nint main(void) {{\n{uses}\n}}")
     assert found.count("static const ll") == 10_000
+
+
+def test_commands_that_are_printed_can_be_given_as_they_are() -> None:
+    folder = "my run"
+    result = {
+        "output": folder,
+        "lines": 1,
+        "calls": 1,
+        "ranks": 1,
+        "kinds": [],
+        "tables": 0,
+        "left_out": [],
+        "stand_ins": [],
+    }
+    assert benchmark.to_text(result)[-1] == "  make -C 'my run' && mpiexec -n 1 'my run'/benchmark -d WHERE"

@@ -458,5 +458,5 @@ def to_text(result: dict[str, Any]) -> list[str]:
         lines += [time] if ratio is None else columns.row(time, f"{units.times(ratio)}: {row['verdict']}")
     lines += ["", *result["reasons"]]
     if result["output"]:
-        return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]
+        return [*lines, "", f"{result['output']} is written: ioweir run --plan {shlex.quote(result['output'])} -- CMD"]
     return [*lines, "", "No plan is written."]

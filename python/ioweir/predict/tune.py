@@ -577,7 +577,7 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         lines.append("")
     lines += result["reasons"]
     if result["output"]:
-        return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]
+        return [*lines, "", f"{result['output']} is written: ioweir run --plan {shlex.quote(result['output'])} -- CMD"]
     return [*lines, "", "No plan is written."]
 
 

@@ -87,13 +87,15 @@ def requests_of(ranks: dict[int, list[int]], communicator: int, world: int) -> t
     requests = SimpleNamespace(
         process=np.array([rank for rank, _ in rows]), path=np.ones(len(rows), dtype=int),
         bytes=np.array([size for _, size in rows]), write=np.ones(len(rows), dtype=int),
-        collective=np.ones(len(rows), dtype=int), access=np.ones(len(rows), dtype=int),
+        collective=np.ones(len(rows), dtype=int), function=np.ones(len(rows), dtype=int),
+        access=np.ones(len(rows), dtype=int),
         extents=lambda number, _most: (np.array([number * MIB]), np.array([rows[number][1]])),
     )  # fmt: skip
     trace = SimpleNamespace(
         processes=[SimpleNamespace(rank=rank, ranks=world) for rank in range(world)], paths=["", "/data/a"],
         accesses=[SimpleNamespace(ranks=0, view=None), SimpleNamespace(ranks=communicator, view=None)], views=(),
-        datatypes=(),
+        datatypes=(), functions=(SimpleNamespace(id=1, name="MPI_File_write_at_all"),
+                                 SimpleNamespace(id=2, name="MPI_File_iwrite_at_all")),
     )  # fmt: skip
     return trace, requests
 
@@ -210,6 +212,22 @@ def test_the_share_of_independent_calls_is_said() -> None:
     assert said.startswith("10% of the bytes move in independent calls")
 
 
+def test_collective_calls_that_do_not_block_are_not_gathered() -> None:
+    """Under a plan each rank moves its own bytes in them."""
+    trace, requests = requests_of({0: [100, 300], 1: [100, 300]}, 2, 2)
+    assert not workload.of_file(trace, requests, "/data/a", Path("trace"), 0.0).alone
+    requests.function[0] = requests.function[2] = 2
+    program = workload.of_file(trace, requests, "/data/a", Path("trace"), 0.0)
+    assert not program.alone
+    begun, share = workload.of_independent_calls(program, requests, trace)
+    assert begun.startswith("some of its calls do not block")
+    assert share.startswith("25% of the bytes")
+    requests.function[:] = 2
+    program = workload.of_file(trace, requests, "/data/a", Path("trace"), 0.0)
+    assert program.alone
+    assert len(workload.of_independent_calls(program, requests, trace)) == 2
+
+
 def test_a_run_under_a_plan_is_said_to_be_one(tmp_path: Path) -> None:
     """Its own time is that under the plan, and was taken for that without."""
     trace = programs(2, same_file=False)
@@ -225,3 +243,14 @@ def test_a_run_under_a_plan_is_said_to_be_one(tmp_path: Path) -> None:
         (folder / "run.json").write_text(json.dumps({**about, "plan": plan}))
         found = tune.simulated(tune.Options(tmp_path / "plan.toml", "gigabit12", folder, repeat=2))
         assert any(remark.startswith(said) for remark in found.remarks) is (plan is not None)
+
+
+def test_atomic_mode_is_a_doubt() -> None:
+    made = Builder()
+    made.rank(0, 1)
+    for at, (name, path) in enumerate((("set_atomicity", "/data/a"), ("write_at", "/data/a"), ("write_at", "/data/b"))):
+        made.add(Call(0, f"MPI_File_{name}", at, at + 0.5, path, 10 if at else 0, offset=0))
+    trace = made.trace()
+    (said,) = workload.of_atomic_mode(trace, "/data/a")
+    assert said.startswith("the program calls MPI_File_set_atomicity; in atomic mode the MPI library")
+    assert workload.of_atomic_mode(trace, "/data/b") == []

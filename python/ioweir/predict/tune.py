@@ -292,6 +292,7 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
         programs.append(asked_of)
         behinds[kind.pattern] = why_not_behind
         reasons += workload.of_independent_calls(program, requests, loaded)
+        reasons += workload.of_atomic_mode(loaded, kind.path)
         remarks += reasons if len(found) == 1 else [f"{kind.pattern}: {reason}" for reason in reasons]
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")

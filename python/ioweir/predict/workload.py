@@ -6,7 +6,7 @@ What does not live here: the trace's own reading of requests (trace/pattern.py),
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
 from ioweir.base.runs import RUNS_DIFFER
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from ioweir.predict.simulate import PlanRule
     from ioweir.trace.reader import Requests, Trace
+
+_NONBLOCKING: Final = "MPI_File_i"
 
 Calls = list[list[pattern.Extents]]
 """Of each call and rank what it asked for."""
@@ -125,12 +127,24 @@ def of_file(loaded: Trace, requests: Requests, path: str, directory: Path, compu
         count, numbers = together, {place: numbers[rank] for place, rank in enumerate(sorted(numbers))}
     written = _calls(requests, numbers, count, path, writes=True)
     read = _calls(requests, numbers, count, path, writes=False)
-    collective = any(bool(requests.collective[number]) for calls in numbers.values() for number in calls)
+    gathered = _gathered(loaded, requests)
+    together_made = any(bool(gathered[number]) for calls in numbers.values() for number in calls)
     what = f"{path} of {directory}: {len(written)} writes and {len(read)} reads of {count} {plural('rank', count)}"
     return Recorded(
-        what, path, count, not collective or together == 1, written, read, compute_s, by_one,
+        what, path, count, not together_made or together == 1, written, read, compute_s, by_one,
         _dimensions(loaded, requests, path),
     )  # fmt: skip
+
+
+def _gathered(trace: Trace, requests: Requests) -> Any:
+    """Of each request whether ranks make it together, so that writers may gather their bytes under a plan.
+
+    A call that does not block moves its rank's own bytes there, if it is collective, too.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    begun = [function.id for function in trace.functions if function.name.startswith(_NONBLOCKING)]
+    return (requests.collective != 0) & ~np.isin(requests.function, begun)
 
 
 def _opened_by(trace: Trace, requests: Requests, numbers: dict[int, list[int]]) -> int:
@@ -160,19 +174,42 @@ def of_independent_calls(program: Recorded, requests: Requests, trace: Trace) ->
     """What is to be said of calls that each rank makes by itself."""
     import numpy as np  # noqa: PLC0415
 
+    mine = np.isin(requests.path, [number for number, name in enumerate(trace.paths) if name == program.path])
+    begun = [function.id for function in trace.functions if function.name.startswith(_NONBLOCKING)]
+    said = []
+    if np.isin(requests.function[mine], begun).any():
+        said.append(
+            "some of its calls do not block; under a plan they have ended when they return, and what they hid behind "
+            "computing is not simulated"
+        )
     if program.alone:
         return [
+            *said,
             "each rank makes its calls by itself: no writers gather them, so that only plans were tried under which "
-            "ranks move their own bytes"
+            "ranks move their own bytes",
         ]
-    mine = np.isin(requests.path, [number for number, name in enumerate(trace.paths) if name == program.path])
     moved = int(requests.bytes[mine].sum())
-    share = int(requests.bytes[mine & (requests.collective == 0)].sum()) / moved if moved else 0.0
+    share = int(requests.bytes[mine & ~_gathered(trace, requests)].sum()) / moved if moved else 0.0
     if share < RUNS_DIFFER:
+        return said
+    return [
+        *said,
+        f"{share:.0%} of the bytes move in independent calls, which no writers gather: the simulation gathers them, "
+        "too, and states gains too large",
+    ]
+
+
+def of_atomic_mode(trace: Trace, path: str) -> list[str]:
+    """What is to be said of a file in atomic mode."""
+    import numpy as np  # noqa: PLC0415
+
+    sets = [function.id for function in trace.functions if function.name == "MPI_File_set_atomicity"]
+    used = trace.events.path[np.isin(trace.events.function, sets)]
+    if not any(trace.paths[number] == path for number in set(used.tolist())):
         return []
     return [
-        f"{share:.0%} of the bytes move in independent calls, which no writers gather: the simulation gathers them, "
-        "too, and states gains too large"
+        "the program calls MPI_File_set_atomicity; in atomic mode the MPI library makes all calls on one file, so that "
+        "only plans that divide it gain anything"
     ]
 
 

@@ -40,7 +40,6 @@ _MISALIGNED: Final = (
     "POSIX_WRITES", "POSIX_READS", "POSIX_FILE_NOT_ALIGNED", "POSIX_BYTES_WRITTEN", "POSIX_FILE_ALIGNMENT",
 )  # fmt: skip
 _INDEPENDENT: Final = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL", "SPLIT") for op in ("WRITE", "READ"))
-"""What Darshan calls the streams that every program has: text for people, and nothing that MPI-IO could write."""
 _INSTANT_S: Final = 1e-9
 _ANSWER_S: Final = 1.0
 """No metadata server takes longer on average: whoever does waits for something else, such as a pipe's other end."""

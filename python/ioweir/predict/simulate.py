@@ -113,6 +113,10 @@ class Program(Protocol):
     def compute_s(self) -> float:
         """Between two calls that write."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is not known of it."""
+
     def once(
         self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
     ) -> dict[str, Any]:
@@ -128,6 +132,7 @@ class Kernel:
     ranks: int
     compute_s: float
     alone: bool = False
+    remarks: tuple[str, ...] = ()
 
     @property
     def what(self) -> str:
@@ -314,7 +319,7 @@ def _result(
         "machine": machine.name,
         "plan": plan.where_from,
         "strategy": runs[0]["strategy"],
-        "remarks": runs[0]["remarks"],
+        "remarks": [*program.remarks, *_of_independent(program, plan, runs), *runs[0]["remarks"]],
         "runs": len(runs),
         "seed": options.seed,
         "interval": f"the lowest and the highest of {len(runs)} runs, over seeds and open figures",
@@ -325,6 +330,15 @@ def _result(
         "operations": counted["operations"],
         "events": sum(run["events"] for run in runs),
     }
+
+
+def _of_independent(program: Program, plan: PlanRule, runs: Sequence[dict[str, Any]]) -> list[str]:
+    """Calls that each rank makes by itself are simulated as if all ranks made them together."""
+    strategy = runs[0]["strategy"]
+    gathers = any(f"writers {who}" in strategy for who in ("aggregators", "auto")) and "mapping log" not in strategy
+    if not program.alone or plan.by_library or not gathers:
+        return []
+    return ["each rank makes its calls by itself: in fact no writers gather them, and the plan gains less"]
 
 
 def phase(all_runs: Sequence[dict[str, Any]], direction: str) -> dict[str, Any]:

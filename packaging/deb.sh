@@ -19,7 +19,7 @@ Architecture: $architecture
 Maintainer: ioweir contributors <ioweir@localhost>
 Installed-Size: $size
 Depends: libc6$python
-Recommends: openmpi-bin | mpich
+Suggests: openmpi-bin | mpich
 Section: science
 Priority: optional
 Description: watches the I/O of MPI programs and improves it

@@ -54,6 +54,8 @@ def test_the_debian_package_puts_the_same_files_at_the_same_place(prefix: Path, 
     minor = sys.version_info[1]
     python = f", python3 (>= 3.{minor}), python3 (<< 3.{minor + 1})" if OF_THE_SYSTEM else ""
     assert depends == f"libc6{python}"
+    # apt installs what is recommended, and a machine with an MPI library of its own would get Debian's, too.
+    assert run("dpkg-deb", "-f", package, "Recommends").stdout.strip() == ""
 
 
 @needs_dpkg

@@ -145,7 +145,7 @@ RULE = Rule(
     title="Data in pieces in memory",
     layer="MPI-IO",
     order=40,
-    definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
+    definition="MPI-IO calls whose datatype in memory has gaps. They spend 1 % of the run outside of POSIX "
     "calls, or in POSIX calls that gather pieces (writev and its like). Open MPI hands pieces to those unpacked. What "
     "packing cannot take is not counted, nor are fill values that HDF5 passes. Of independent calls "
     "a rank's own POSIX calls are taken off, of collective ones those of any rank.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from ioweir.findings import ranking
 from ioweir.findings.columns import Columns
+from ioweir.findings.rules.waiting import phases
 from ioweir.trace import LAYERS
 from traces import Builder, Call
 
@@ -361,3 +362,16 @@ def test_ranks_that_are_apart_may_be_so_by_chance_where_no_waiting_is_known(paus
         return
     assert found_in["serialised-writes"].code == "serialised-writes"
     assert found_in["serialised-writes"].severity == severity
+
+
+def test_a_checkpoint_costs_no_more_than_the_time_in_its_calls() -> None:
+    """20 times: three writes of 1 MiB, 0.1 s each and 0.5 s apart, and 3 s of computing: 6 s of I/O."""
+    builder, (rank,) = ranks(1)
+    for at in range(60):
+        begin = 4.3 * (at // 3) + 0.6 * (at % 3)
+        builder.add(Call(rank, "pwrite", begin, begin + 0.1, "/dump", MIB, offset=at * MIB))
+    trace = builder.trace()
+    io_s = ranking.find(trace, 100.0, LAYERS).io_s
+    assert io_s == pytest.approx(6)
+    (row,) = phases.CHECKPOINT.find(Columns(trace, 100.0, LAYERS))
+    assert row.seconds == pytest.approx(6)

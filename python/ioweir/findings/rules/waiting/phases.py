@@ -236,7 +236,8 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
     now, then = cost / interval, cost / best + best / (2 * _MTBF_S)
     if interval >= best or now < 0.1:
         return
-    lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
+    # A burst may hold computing between its calls, which is no cost of I/O.
+    lost = min((now - then) * float(stop[-1] - begin[0]), run.seconds(calls))
     # Writing that is longer than the pause after it cannot be hidden behind it: then the checkpoints are the cause.
     cannot_hide = cost > median(begin[1:] - stop[:-1])
     if not run.worth(lost):

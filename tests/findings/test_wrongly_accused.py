@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from ioweir.findings import ranking
 from ioweir.findings.columns import Columns
 from ioweir.findings.rules.waiting import phases
 from ioweir.trace import LAYERS
+from ioweir.trace.reader import Access, Datatype, View
 from traces import Builder, Call
 
 if TYPE_CHECKING:
@@ -375,3 +377,27 @@ def test_a_checkpoint_costs_no_more_than_the_time_in_its_calls() -> None:
     assert io_s == pytest.approx(6)
     (row,) = phases.CHECKPOINT.find(Columns(trace, 100.0, LAYERS))
     assert row.seconds == pytest.approx(6)
+
+
+@pytest.mark.parametrize(
+    ("number", "writers"), [(0, "everyone"), (1, "everyone"), (2, "auto"), (3, "auto"), (4, "everyone")]
+)
+def test_who_moves_pieces_is_not_told_to_move_each_by_itself(number: int, writers: str) -> None:
+    """Collective calls of 8 MiB a rank: without a view, through one without gaps, with cells of 8 B, of a type that is
+    not known, and with pieces of 4 MiB."""
+    builder, (first, second) = ranks(2)
+    one_of = Call(first, "MPI_File_write_at_all", 0, 10, "/dump", 8 * MIB)
+    builder.add(one_of, one_of.inside("pwrite", 8, 10, 16 * MIB, offset=0))
+    builder.add(Call(second, "MPI_File_write_at_all", 0, 10, "/dump", 8 * MIB))
+    trace = builder.trace()
+    double = Datatype(constructor="named", name="MPI_DOUBLE", size=8, extent=8)
+    cells = Datatype(constructor="vector", size=8 * MIB, extent=16 * MIB, values=(MIB, 1, 2), types=(1,))
+    odd = Datatype(constructor="subarray", size=8 * MIB, extent=16 * MIB, types=(1,))
+    parts = Datatype(constructor="vector", size=8 * MIB, extent=16 * MIB, values=(2, MIB // 2, MIB), types=(1,))
+    views = (View(), *(View(set=True, etype=1, filetype=kind) for kind in (1, 2, 3, 4)))
+    accesses = tuple(Access(process=0, path=0, handle=0, view=view, memory=0, ranks=2) for view in (0, number))
+    vars(trace).update(datatypes=(Datatype(), double, cells, odd, parts), views=views, accesses=accesses)
+    run = Columns(trace, 100.0, LAYERS)
+    run.access = np.where(run.is_layer("MPI-IO"), 1, 0)
+    (row,) = phases.EXCHANGE.find(run)
+    assert f'writers = "{writers}"' in row.remedies[0].plan

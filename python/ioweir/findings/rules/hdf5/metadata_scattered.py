@@ -255,8 +255,8 @@ METADATA = Rule(
     title="HDF5's notes between the data",
     layer="HDF5",
     order=28,
-    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data, or beside 16 "
-    "times as much data, all of one call together. In H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank "
+    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data. In a call that "
+    "does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank "
     "about groups, data sets, attributes and types. The seconds are those of all such calls: HDF5 keeps the notes of "
     "each object in memory first (its metadata cache), and that work goes with the object. Writes of 64 KiB and more "
     "inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan leaves them out.",

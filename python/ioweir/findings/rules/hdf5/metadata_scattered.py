@@ -230,7 +230,7 @@ def _chunks(run: Columns) -> Iterator[Found]:
 
 
 def _not_made_up_for(
-    run: Columns, data: Mask, wrong: Mask, moved: Floats, read_to_write: Floats, cached: Floats
+    run: Columns, data: Mask, wrong: Mask, moved: np.ndarray, read_to_write: np.ndarray, cached: np.ndarray
 ) -> tuple[Mask, float]:
     """Of calls that move too much those that no other call makes up for, and how much of the program's data it is.
 
@@ -239,7 +239,7 @@ def _not_made_up_for(
     """
     pairs, of = numbered(run.file[data] * run.units + run.unit[data])
 
-    def sums(values: Floats, chosen: Mask) -> Floats:
+    def sums(values: np.ndarray, chosen: Mask) -> Floats:
         result: Floats = np.bincount(of[chosen[data]], values[data & chosen], minlength=pairs.size)
         return result
 
@@ -255,11 +255,12 @@ METADATA = Rule(
     title="HDF5's notes between the data",
     layer="HDF5",
     order=28,
-    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data. In a call that "
-    "does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank "
-    "about groups, data sets, attributes and types. The seconds are those of all such calls: HDF5 keeps the notes of "
-    "each object in memory first (its metadata cache), and that work goes with the object. Writes of 64 KiB and more "
-    "inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan leaves them out.",
+    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data. In a call "
+    "that does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB count. "
+    "Or 64 or more calls of a rank about groups, data sets, attributes and types. The seconds are those of all such "
+    "calls: HDF5 keeps the notes of each object in memory first (its metadata cache), and that work goes with the "
+    "object. Writes of 64 KiB and more inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan "
+    "leaves them out.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(
         MANY_WHY,

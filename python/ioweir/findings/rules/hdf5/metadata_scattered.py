@@ -31,7 +31,7 @@ from ioweir.findings.rules.hdf5.fill_values import filling_requests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Floats, Mask
+    from ioweir.findings.columns import Columns, Mask
 
 
 _GATHERED = 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }'
@@ -239,9 +239,8 @@ def _not_made_up_for(
     """
     pairs, of = numbered(run.file[data] * run.units + run.unit[data])
 
-    def sums(values: np.ndarray, chosen: Mask) -> Floats:
-        result: Floats = np.bincount(of[chosen[data]], values[data & chosen], minlength=pairs.size)
-        return result
+    def sums(values: np.ndarray, chosen: Mask) -> np.ndarray:
+        return np.bincount(of[chosen[data]], values[data & chosen], minlength=pairs.size)
 
     asked, whole = sums(run.bytes, wrong) + sums(cached, data), sums(moved, wrong)
     faulty = (whole > _TWICE * asked) | ((sums(read_to_write, wrong) > 0) & (whole > asked))
@@ -256,9 +255,9 @@ METADATA = Rule(
     layer="HDF5",
     order=28,
     definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data. In a call "
-    "that does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB count. "
-    "Or 64 or more calls of a rank about groups, data sets, attributes and types. The seconds are those of all such "
-    "calls: HDF5 keeps the notes of each object in memory first (its metadata cache), and that work goes with the "
+    "that does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB "
+    "count. Or 64 or more calls of a rank about groups, data sets, attributes and types. The seconds are those of all "
+    "such calls: HDF5 keeps the notes of each object in memory first (its metadata cache), and that work goes with the "
     "object. Writes of 64 KiB and more inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan "
     "leaves them out.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ioweir.findings import ranking
 from ioweir.findings.columns import Columns
+from ioweir.findings.rules.hdf5 import metadata_scattered
 from ioweir.findings.rules.waiting import phases
 from ioweir.trace import LAYERS
 from ioweir.trace.reader import Access, Datatype, View
@@ -401,3 +402,21 @@ def test_who_moves_pieces_is_not_told_to_move_each_by_itself(number: int, writer
     run.access = np.where(run.is_layer("MPI-IO"), 1, 0)
     (row,) = phases.EXCHANGE.find(run)
     assert f'writers = "{writers}"' in row.remedies[0].plan
+
+
+@pytest.mark.parametrize(("pitch", "is_sieved"), [(16 * KIB, True), (64 * KIB, False)])
+def test_parts_of_lines_of_a_data_set_without_chunks_are_not_said_to_be_of_chunks(pitch: int, is_sieved: bool) -> None:
+    """8 writes of 2 KiB of each of 32 lines, 2 s each: 64 KiB are read and written, from each line's part on."""
+    builder, (rank,) = ranks(1)
+    for at in range(8):
+        whole = Call(rank, "H5Dwrite", 3 * at, 3 * at + 2, "/field.h5", 32 * 2 * KIB)
+        builder.add(whole)
+        for line in range(32):
+            for step, name in enumerate(("pread", "pwrite")):
+                begin, place = 3 * at + line / 16 + step / 32, pitch * line + (2 * KIB * at if is_sieved else 0)
+                more = {"offset": place, "origin": "application"}
+                builder.add(whole.inside(name, begin, begin + 1 / 32, 64 * KIB, **more))
+    run = Columns(builder.trace(), 100.0, LAYERS)
+    (row,) = metadata_scattered.CHUNKS.find(run)
+    assert ("sieve buffer" in row.cause) is is_sieved
+    assert ("whole lines" in row.remedies[0].text) is is_sieved

@@ -420,3 +420,15 @@ def test_parts_of_lines_of_a_data_set_without_chunks_are_not_said_to_be_of_chunk
     (row,) = metadata_scattered.CHUNKS.find(run)
     assert ("sieve buffer" in row.cause) is is_sieved
     assert ("whole lines" in row.remedies[0].text) is is_sieved
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(8 * MIB, None), (8 * KIB, 20)])
+def test_arrays_that_are_written_with_one_call_go_past_the_streams_buffer(size: int, seconds: float | None) -> None:
+    """As numpy.save does: 200 calls of 0.1 s on streams, of 8 MiB each or of 8 KiB."""
+    builder, (rank,) = ranks(1)
+    for at in range(200):
+        builder.add(Call(rank, "fwrite", at / 4, at / 4 + 0.1, "/array.npy", size))
+    findings = found(builder)
+    assert ("stdio-data" in findings) is (seconds is not None)
+    if seconds is not None:
+        assert findings["stdio-data"].seconds == pytest.approx(seconds)

@@ -432,3 +432,16 @@ def test_arrays_that_are_written_with_one_call_go_past_the_streams_buffer(size: 
     assert ("stdio-data" in findings) is (seconds is not None)
     if seconds is not None:
         assert findings["stdio-data"].seconds == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("files", [1, 100])
+def test_small_files_are_no_pieces_to_be_collected(files: int) -> None:
+    """100 writes of 4 KiB, 0.2 s each, to one file or each to its own."""
+    builder, (rank,) = ranks(1)
+    for at in range(100):
+        builder.add(
+            Call(rank, "pwrite", at / 2, at / 2 + 0.2, f"/part.{at % files}", 4 * KIB, offset=at // files * 4096)
+        )
+    finding = found(builder)["small-requests"]
+    assert finding.remedies[0].text.startswith("put many small files into one") is (files == 100)
+    assert ("many small files" in finding.cause) is (files == 100)

@@ -127,8 +127,8 @@ RULE = Rule(
     title="Bulk data through FILE streams",
     layer="STDIO",
     order=48,
-    definition="A rank moves 1 MiB or more through FILE streams in calls under 64 KiB, at 1 % of the run or more. Or it "
-    "flushes streams, or seeks in them, 64 times or more, after under 64 KiB each time; then the flushes and seeks "
+    definition="A rank moves 1 MiB or more through FILE streams in calls under 64 KiB, at 1 % of the run or more. Or "
+    "it flushes streams, or seeks in them, 64 times or more, after under 64 KiB each time; then the flushes and seeks "
     "count, too. Or it makes 64 calls or more whose median, times their number, is half of the time or more.",
     source="glibc manual, Stream Buffering, Flushing Buffers",
     thresholds=(

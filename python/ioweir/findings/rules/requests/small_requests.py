@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _SCATTERED = 16
 """As in collective_scattered.py."""
+_OF_FILE = 2
 _TOGETHER = (
     "where a rank's pieces lie between those of others in one file: MPI_File_{op}_at_all, parallel HDF5 or PnetCDF, "
     "which put the pieces of all ranks together"
@@ -59,7 +60,8 @@ def _find(run: Columns) -> Iterator[Found]:
         high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         each = typical(run, calls)
-        cause, remedy = _of_program(op, each, all_alike=alike(run, calls))
+        whole_files = median(run.times_on_file(calls)[calls]) <= _OF_FILE
+        cause, remedy = _of_program(op, each, all_alike=alike(run, calls), whole_files=whole_files)
         remedies = [*([PYTHONS] if of_python(run, calls) else []), Remedy("source", remedy)]
         if run.seconds(interleaved(run, calls & run.storage)) >= 0.5 * run.seconds(calls):
             remedies.append(Remedy("source", _TOGETHER.format(op=op)))
@@ -96,7 +98,13 @@ def _pieces(run: Columns, large: Mask, op: str) -> Mask:
     return pieces
 
 
-def _of_program(op: str, each: int, *, all_alike: bool) -> tuple[str, str]:
+def _of_program(op: str, each: int, *, all_alike: bool, whole_files: bool) -> tuple[str, str]:
+    if whole_files:
+        return (
+            f"The program {op}s many small files, most of them with one request or two. Each one has a fixed cost, "
+            "whatever its size, and opening the file comes on top.",
+            f"put many small files into one, and {op} that in pieces of 1 MiB or more",
+        )
     pieces = f"every {size(each)}" if all_alike else f"each piece, of {size(each)} in the median"
     return (
         f"The program makes a request of its own for {pieces}. Each one has a fixed cost, whatever its size.",

@@ -445,3 +445,15 @@ def test_small_files_are_no_pieces_to_be_collected(files: int) -> None:
     finding = found(builder)["small-requests"]
     assert finding.remedies[0].text.startswith("put many small files into one") is (files == 100)
     assert ("many small files" in finding.cause) is (files == 100)
+
+
+@pytest.mark.parametrize(("dealt", "is_found"), [(False, False), (True, True)])
+def test_a_header_and_an_end_by_one_rank_put_no_pieces_between_those_of_others(dealt: bool, is_found: bool) -> None:
+    """Each of 4 ranks writes 100 pieces of 100 KiB, 0.2 s each, one behind the other or in turns; rank 0 both ends."""
+    builder, four = ranks(4)
+    for number, rank in enumerate(four):
+        places = [KIB + ((4 * at + number) if dealt else (100 * number + at)) * 100 * KIB for at in range(100)]
+        for at, place in enumerate([*([0, 400 * 100 * KIB + KIB] if number == 0 else []), *places]):
+            write = Call(rank, "MPI_File_write_at", at / 2, at / 2 + 0.2, "/out.h5", 100 * KIB)
+            builder.add(write, write.inside("pwrite", at / 2, at / 2 + 0.2, 100 * KIB, offset=place))
+    assert ("independent-shared-file" in found(builder)) is is_found

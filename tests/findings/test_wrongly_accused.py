@@ -48,7 +48,7 @@ def test_a_chunk_that_the_cache_moves_once_for_many_calls_is_of_the_right_shape(
         if at % every == 0:
             place = at // every * 256 * KIB
             builder.add(row.inside(f"p{op}", at / 10, at / 10 + 0.09, 256 * KIB, offset=place, origin="application"))
-    findings = found(builder)
+    findings = found(builder, 52.0)
     assert ("hdf5-chunk-mismatch" in findings) is (every == 1)
     if every == 1:
         assert findings["hdf5-chunk-mismatch"].seconds == pytest.approx(51.2 * (1 - 4 / 256))

@@ -457,3 +457,26 @@ def test_a_header_and_an_end_by_one_rank_put_no_pieces_between_those_of_others(d
             write = Call(rank, "MPI_File_write_at", at / 2, at / 2 + 0.2, "/out.h5", 100 * KIB)
             builder.add(write, write.inside("pwrite", at / 2, at / 2 + 0.2, 100 * KIB, offset=place))
     assert ("independent-shared-file" in found(builder)) is is_found
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "each", "is_found"),
+    [(16, 5000, 5e-3, True), (16, 50, 5e-3, False), (MIB, 5000, 5e-3, False), (60_000, 60_000, 60e-6, False)],
+)
+def test_elements_that_are_written_one_by_one_cost_the_library(
+    size: int, number: int, each: float, is_found: bool
+) -> None:
+    """Calls of HDF5 that make no request, 5 ms each, or as long as a copy takes; the close writes all of it."""
+    builder, (rank,) = ranks(1)
+    for at in range(number):
+        begin = at * 80 / number
+        builder.add(Call(rank, "H5Dwrite", begin, begin + each, "/words.h5", size))
+    close = Call(rank, "H5Fclose", 90, 90.1, "/words.h5")
+    builder.add(close, close.inside("pwrite", 90, 90.1, 80_000, offset=0, origin="application"))
+    findings = found(builder)
+    assert ("small-requests" in findings) is is_found
+    if is_found:
+        finding = findings["small-requests"]
+        assert finding.seconds == pytest.approx(25, rel=1e-5)
+        assert finding.summary.startswith("5,000 writes of 16 B each end in HDF5's cache")
+        assert "a block of the array" in finding.remedies[0].text

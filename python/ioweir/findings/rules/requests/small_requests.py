@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, POSIX
+from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, NETCDF, POSIX
 from ioweir.base.units import size
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
@@ -21,6 +21,7 @@ from ioweir.findings.rules.common import (
     VANISH,
     above_large,
     alike,
+    copied,
     counted,
     interleaved,
     learned_chunks,
@@ -84,6 +85,45 @@ def _find(run: Columns) -> Iterator[Found]:
             ],
             remedies=remedies,
             files=files,
+            ranks=run.ranks_of(calls),
+        )
+    yield from _kept_by_library(run)
+
+
+def _kept_by_library(run: Columns) -> Iterator[Found]:
+    """Small calls of HDF5 and netCDF that end in its cache: they make no request, and each has the library's cost."""
+    library = run.outermost & (run.is_layer(HDF5) | run.is_layer(NETCDF)) & ~run.named("H5A")
+    if not library.any():
+        return
+    library &= (run.bytes > 0) & (run.bytes < SMALL) & ~run.roots_of(run.storage | run.is_layer(MPI_IO))
+    for op in ("write", "read"):
+        calls = library & run.is_op(op)
+        if run.count_by_unit(calls).max() < MANY:
+            continue
+        seconds = run.seconds(calls) - copied(run, calls)
+        if not run.worth(seconds):
+            continue
+        name = LAYERS[int(np.bincount(run.layer[calls]).argmax())]
+        yield Found(
+            calls=calls,
+            seconds=seconds,
+            spares=CALLS,
+            summary=f"{sized(run, calls, op)}{' each' if alike(run, calls) else ''} end in {name}'s cache: most of the "
+            "time is the cost of calling it, not of moving bytes",
+            cause=f"The program calls {name} for each piece. Checking what is asked for, and finding its place, costs "
+            "the same for an element as for a block.",
+            evidence=[
+                counted(f"{op}s under {size(SMALL)} that make no request", calls),
+                Evidence("median time of one", median(run.duration[calls]) / 1e9, "s"),
+            ],
+            remedies=[
+                Remedy(
+                    "source",
+                    f"collect the data in memory and {op} more of it in one call: a block of the array, not its "
+                    "elements or lines",
+                )
+            ],
+            files=run.files_of(calls),
             ranks=run.ranks_of(calls),
         )
 
@@ -151,7 +191,8 @@ RULE = Rule(
     definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more. Of an "
     "independent MPI-IO call that is larger, the requests count which the MPI library makes of it, where these are 16 "
     "or more. Seeks right before them count as well. Where HDF5 makes the data smaller (compression), only the "
-    "requests count, not its work.",
+    "requests count, not its work. Apart from these, calls of HDF5 and netCDF that end in the library's cache, "
+    "above what a copy of their bytes takes (1 ns each).",
     source="Hockney 1982 (n-half)",
     thresholds=(
         SMALL_WHY,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from ioweir.findings import ranking
 from ioweir.findings.columns import Columns
+from ioweir.findings.rules.hdf5 import metadata_scattered
+from ioweir.findings.rules.waiting import phases
 from ioweir.trace import LAYERS
+from ioweir.trace.reader import Access, Datatype, View
 from traces import Builder, Call
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ def test_a_chunk_that_the_cache_moves_once_for_many_calls_is_of_the_right_shape(
         if at % every == 0:
             place = at // every * 256 * KIB
             builder.add(row.inside(f"p{op}", at / 10, at / 10 + 0.09, 256 * KIB, offset=place, origin="application"))
-    findings = found(builder)
+    findings = found(builder, 52.0)
     assert ("hdf5-chunk-mismatch" in findings) is (every == 1)
     if every == 1:
         assert findings["hdf5-chunk-mismatch"].seconds == pytest.approx(51.2 * (1 - 4 / 256))
@@ -361,3 +365,118 @@ def test_ranks_that_are_apart_may_be_so_by_chance_where_no_waiting_is_known(paus
         return
     assert found_in["serialised-writes"].code == "serialised-writes"
     assert found_in["serialised-writes"].severity == severity
+
+
+def test_a_checkpoint_costs_no_more_than_the_time_in_its_calls() -> None:
+    """20 times: three writes of 1 MiB, 0.1 s each and 0.5 s apart, and 3 s of computing: 6 s of I/O."""
+    builder, (rank,) = ranks(1)
+    for at in range(60):
+        begin = 4.3 * (at // 3) + 0.6 * (at % 3)
+        builder.add(Call(rank, "pwrite", begin, begin + 0.1, "/dump", MIB, offset=at * MIB))
+    trace = builder.trace()
+    io_s = ranking.find(trace, 100.0, LAYERS).io_s
+    assert io_s == pytest.approx(6)
+    (row,) = phases.CHECKPOINT.find(Columns(trace, 100.0, LAYERS))
+    assert row.seconds == pytest.approx(6)
+
+
+@pytest.mark.parametrize(
+    ("number", "writers"), [(0, "everyone"), (1, "everyone"), (2, "auto"), (3, "auto"), (4, "everyone")]
+)
+def test_who_moves_pieces_is_not_told_to_move_each_by_itself(number: int, writers: str) -> None:
+    """Collective calls of 8 MiB a rank: without a view, through one without gaps, with cells of 8 B, of a type that is
+    not known, and with pieces of 4 MiB."""
+    builder, (first, second) = ranks(2)
+    one_of = Call(first, "MPI_File_write_at_all", 0, 10, "/dump", 8 * MIB)
+    builder.add(one_of, one_of.inside("pwrite", 8, 10, 16 * MIB, offset=0))
+    builder.add(Call(second, "MPI_File_write_at_all", 0, 10, "/dump", 8 * MIB))
+    trace = builder.trace()
+    double = Datatype(constructor="named", name="MPI_DOUBLE", size=8, extent=8)
+    cells = Datatype(constructor="vector", size=8 * MIB, extent=16 * MIB, values=(MIB, 1, 2), types=(1,))
+    odd = Datatype(constructor="subarray", size=8 * MIB, extent=16 * MIB, types=(1,))
+    parts = Datatype(constructor="vector", size=8 * MIB, extent=16 * MIB, values=(2, MIB // 2, MIB), types=(1,))
+    views = (View(), *(View(set=True, etype=1, filetype=kind) for kind in (1, 2, 3, 4)))
+    accesses = tuple(Access(process=0, path=0, handle=0, view=view, memory=0, ranks=2) for view in (0, number))
+    vars(trace).update(datatypes=(Datatype(), double, cells, odd, parts), views=views, accesses=accesses)
+    run = Columns(trace, 100.0, LAYERS)
+    run.access = np.where(run.is_layer("MPI-IO"), 1, 0)
+    (row,) = phases.EXCHANGE.find(run)
+    assert f'writers = "{writers}"' in row.remedies[0].plan
+
+
+@pytest.mark.parametrize(("pitch", "is_sieved"), [(16 * KIB, True), (64 * KIB, False)])
+def test_parts_of_lines_of_a_data_set_without_chunks_are_not_said_to_be_of_chunks(pitch: int, is_sieved: bool) -> None:
+    """8 writes of 2 KiB of each of 32 lines, 2 s each: 64 KiB are read and written, from each line's part on."""
+    builder, (rank,) = ranks(1)
+    for at in range(8):
+        whole = Call(rank, "H5Dwrite", 3 * at, 3 * at + 2, "/field.h5", 32 * 2 * KIB)
+        builder.add(whole)
+        for line in range(32):
+            for step, name in enumerate(("pread", "pwrite")):
+                begin, place = 3 * at + line / 16 + step / 32, pitch * line + (2 * KIB * at if is_sieved else 0)
+                more = {"offset": place, "origin": "application"}
+                builder.add(whole.inside(name, begin, begin + 1 / 32, 64 * KIB, **more))
+    run = Columns(builder.trace(), 100.0, LAYERS)
+    (row,) = metadata_scattered.CHUNKS.find(run)
+    assert ("sieve buffer" in row.cause) is is_sieved
+    assert ("whole lines" in row.remedies[0].text) is is_sieved
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(8 * MIB, None), (8 * KIB, 20)])
+def test_arrays_that_are_written_with_one_call_go_past_the_streams_buffer(size: int, seconds: float | None) -> None:
+    """As numpy.save does: 200 calls of 0.1 s on streams, of 8 MiB each or of 8 KiB."""
+    builder, (rank,) = ranks(1)
+    for at in range(200):
+        builder.add(Call(rank, "fwrite", at / 4, at / 4 + 0.1, "/array.npy", size))
+    findings = found(builder)
+    assert ("stdio-data" in findings) is (seconds is not None)
+    if seconds is not None:
+        assert findings["stdio-data"].seconds == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("files", [1, 100])
+def test_small_files_are_no_pieces_to_be_collected(files: int) -> None:
+    """100 writes of 4 KiB, 0.2 s each, to one file or each to its own."""
+    builder, (rank,) = ranks(1)
+    for at in range(100):
+        builder.add(
+            Call(rank, "pwrite", at / 2, at / 2 + 0.2, f"/part.{at % files}", 4 * KIB, offset=at // files * 4096)
+        )
+    finding = found(builder)["small-requests"]
+    assert finding.remedies[0].text.startswith("put many small files into one") is (files == 100)
+    assert ("many small files" in finding.cause) is (files == 100)
+
+
+@pytest.mark.parametrize(("dealt", "is_found"), [(False, False), (True, True)])
+def test_a_header_and_an_end_by_one_rank_put_no_pieces_between_those_of_others(dealt: bool, is_found: bool) -> None:
+    """Each of 4 ranks writes 100 pieces of 100 KiB, 0.2 s each, one behind the other or in turns; rank 0 both ends."""
+    builder, four = ranks(4)
+    for number, rank in enumerate(four):
+        places = [KIB + ((4 * at + number) if dealt else (100 * number + at)) * 100 * KIB for at in range(100)]
+        for at, place in enumerate([*([0, 400 * 100 * KIB + KIB] if number == 0 else []), *places]):
+            write = Call(rank, "MPI_File_write_at", at / 2, at / 2 + 0.2, "/out.h5", 100 * KIB)
+            builder.add(write, write.inside("pwrite", at / 2, at / 2 + 0.2, 100 * KIB, offset=place))
+    assert ("independent-shared-file" in found(builder)) is is_found
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "each", "is_found"),
+    [(16, 5000, 5e-3, True), (16, 50, 5e-3, False), (MIB, 5000, 5e-3, False), (60_000, 60_000, 60e-6, False)],
+)
+def test_elements_that_are_written_one_by_one_cost_the_library(
+    size: int, number: int, each: float, is_found: bool
+) -> None:
+    """Calls of HDF5 that make no request, 5 ms each, or as long as a copy takes; the close writes all of it."""
+    builder, (rank,) = ranks(1)
+    for at in range(number):
+        begin = at * 80 / number
+        builder.add(Call(rank, "H5Dwrite", begin, begin + each, "/words.h5", size))
+    close = Call(rank, "H5Fclose", 90, 90.1, "/words.h5")
+    builder.add(close, close.inside("pwrite", 90, 90.1, 80_000, offset=0, origin="application"))
+    findings = found(builder)
+    assert ("small-requests" in findings) is is_found
+    if is_found:
+        finding = findings["small-requests"]
+        assert finding.seconds == pytest.approx(25, rel=1e-5)
+        assert finding.summary.startswith("5,000 writes of 16 B each end in HDF5's cache")
+        assert "a block of the array" in finding.remedies[0].text

@@ -14,7 +14,7 @@ from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Threshold
 
 if TYPE_CHECKING:
-    from ioweir.findings.columns import Columns, Mask
+    from ioweir.findings.columns import Columns, Mask, Numbers
 
 SMALL: Final = 64 << 10
 _ALIKE: Final = 0.9
@@ -149,6 +149,7 @@ def by_collective(run: Columns, calls: Mask) -> float:
 def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
     """Of storage calls those on files in which the stretches of two ranks or more cross, or have a block in common.
 
+    That they cross is no header's doing: in the order of places ranks change twice as often as there are ranks.
     Example: ranks that write the first and the second half of a file do not cross, but may share a block of 1 MiB.
     """
     result = np.zeros(len(run), dtype=bool)
@@ -164,8 +165,22 @@ def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
     crossing = (of[1:] == of[:-1]) & (begin[order][1:] <= last[order][:-1])
     shared = np.zeros(len(run.files), dtype=bool)
     shared[of[1:][crossing]] = True
+    if block == 1:
+        shared &= _changes(run, chosen) >= 2 * np.bincount(file[first], minlength=len(run.files))
     result[chosen] = shared[file]
     return result
+
+
+def _changes(run: Columns, rows: Numbers) -> Numbers:
+    """Of each file how often another rank comes, from request to request in the order of their places.
+
+    Example: of 4 ranks with a part each, and a header and an end by rank 0, 4 times; of pieces in turns always.
+    """
+    rows = rows[np.lexsort((run.position[rows], run.file[rows]))]
+    file, unit = run.file[rows], run.unit[rows]
+    other = (file[1:] == file[:-1]) & (unit[1:] != unit[:-1])
+    changes: Numbers = np.bincount(file[1:][other], minlength=len(run.files))
+    return changes
 
 
 def hdf5_requests(run: Columns) -> Mask:

@@ -31,7 +31,7 @@ from ioweir.findings.rules.hdf5.fill_values import filling_requests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Floats, Mask
+    from ioweir.findings.columns import Columns, Mask, Numbers
 
 
 _GATHERED = 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }'
@@ -41,6 +41,7 @@ _MANY_CHUNKS = 16
 _SIDE_BY_SIDE = 4
 _TWICE = 2
 _BESIDE = 16
+_MOSTLY = 0.5
 _ALIKE = 0.9
 
 
@@ -207,12 +208,17 @@ def _chunks(run: Columns) -> Iterator[Found]:
     if not run.worth(lost):
         return
     files = run.files_of(wrong)
+    sieved = _overlap_in_part(run, inside[wrong[run.root[inside]]])
     yield Found(
         calls=wrong,
         seconds=lost,
         spares=CALLS,
-        summary=f"for {size(asked)} of the program's data, HDF5 moves {size(whole)}: whole chunks for parts of them",
-        cause="The data set is stored in chunks of another shape than what the program reads or writes at a "
+        summary=f"for {size(asked)} of the program's data, HDF5 moves {size(whole)}: "
+        f"{'whole stretches for pieces of them' if sieved else 'whole chunks for parts of them'}",
+        cause="The data set is stored in one piece, line by line, and the program moves parts of lines. HDF5 moves "
+        "them through its sieve buffer (64 KiB, H5Pset_sieve_buf_size), with all that lies between."
+        if sieved
+        else "The data set is stored in chunks of another shape than what the program reads or writes at a "
         "time, so that whole chunks are moved, also more than once.",
         evidence=[
             counted("calls that move more than twice their data", wrong),
@@ -221,7 +227,9 @@ def _chunks(run: Columns) -> Iterator[Found]:
         remedies=[
             Remedy(
                 "source",
-                "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds "
+                "move whole lines at a time, or give the data set chunks of the shape of one access (H5Pset_chunk)"
+                if sieved
+                else "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds "
                 "a row of chunks (H5Pset_chunk_cache)",
             )
         ],
@@ -229,8 +237,24 @@ def _chunks(run: Columns) -> Iterator[Found]:
     )
 
 
+def _overlap_in_part(run: Columns, rows: Numbers) -> bool:
+    """Whether most places of requests begin inside of another one: chunks are the same place, or apart.
+
+    Example: 64 KiB from 0, from 16 KiB and from 32 KiB on; not 64 KiB from 0, from 0 and from 64 KiB on.
+    """
+    rows = rows[run.position[rows] >= 0]
+    rows = rows[np.lexsort((-run.bytes[rows], run.position[rows], run.file[rows]))]
+    file, place = run.file[rows], run.position[rows]
+    new = np.flatnonzero(np.r_[True, (file[1:] != file[:-1]) | (place[1:] != place[:-1])][: rows.size])
+    if new.size < 2:
+        return False
+    file, place, stop = file[new], place[new], (place + run.bytes[rows])[new]
+    inside = (file[1:] == file[:-1]) & (place[1:] < stop[:-1])
+    return bool(inside.mean() >= _MOSTLY)
+
+
 def _not_made_up_for(
-    run: Columns, data: Mask, wrong: Mask, moved: Floats, read_to_write: Floats, cached: Floats
+    run: Columns, data: Mask, wrong: Mask, moved: np.ndarray, read_to_write: np.ndarray, cached: np.ndarray
 ) -> tuple[Mask, float]:
     """Of calls that move too much those that no other call makes up for, and how much of the program's data it is.
 
@@ -239,9 +263,8 @@ def _not_made_up_for(
     """
     pairs, of = numbered(run.file[data] * run.units + run.unit[data])
 
-    def sums(values: Floats, chosen: Mask) -> Floats:
-        result: Floats = np.bincount(of[chosen[data]], values[data & chosen], minlength=pairs.size)
-        return result
+    def sums(values: np.ndarray, chosen: Mask) -> np.ndarray:
+        return np.bincount(of[chosen[data]], values[data & chosen], minlength=pairs.size)
 
     asked, whole = sums(run.bytes, wrong) + sums(cached, data), sums(moved, wrong)
     faulty = (whole > _TWICE * asked) | ((sums(read_to_write, wrong) > 0) & (whole > asked))
@@ -255,11 +278,12 @@ METADATA = Rule(
     title="HDF5's notes between the data",
     layer="HDF5",
     order=28,
-    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data, or together "
-    "beside 16 times as much data in one call; in H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank "
-    "about groups, data sets, attributes and types. The seconds are those of all such calls: HDF5 keeps the notes of "
-    "each object in memory first (its metadata cache), and that work goes with the object. Writes of 64 KiB and more "
-    "inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan leaves them out.",
+    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data. In a call "
+    "that does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB "
+    "count. Or 64 or more calls of a rank about groups, data sets, attributes and types. The seconds are those of all "
+    "such calls: HDF5 keeps the notes of each object in memory first (its metadata cache), and that work goes with the "
+    "object. Writes of 64 KiB and more inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan "
+    "leaves them out.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(
         MANY_WHY,
@@ -296,7 +320,8 @@ CHUNKS = Rule(
     + VANISH
     + ". Of data that is smaller in the file only the requests' seconds count: compressing remains",
     limits="Compression moves fewer bytes than the data has and hides the excess. The shape of chunks is not in the "
-    "trace: it is concluded from the requests. Small chunks that a collective call puts together are not seen.",
+    "trace: it is concluded from the requests, as is that a data set has none. Small chunks that "
+    "a collective call puts together are not seen.",
     needs=("HDF5",),
     find=_chunks,
 )

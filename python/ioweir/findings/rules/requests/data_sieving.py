@@ -145,7 +145,8 @@ def _by_program(run: Columns) -> Iterator[Found]:
         remedies=[
             Remedy(
                 "source",
-                "write whole blocks, or keep the block in memory (HDF5: a larger chunk cache, H5Pset_chunk_cache)",
+                "write whole blocks, or keep the block in memory (HDF5: a larger chunk cache, H5Pset_chunk_cache; "
+                "where the data set has no chunks, whole lines at a time)",
             )
         ],
         files=run.files_of(mask),

@@ -9,6 +9,7 @@ import numpy as np
 from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
+from ioweir.findings.datatypes import cell, has_gaps
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -70,7 +71,8 @@ def _exchange(run: Columns) -> Iterator[Found]:
         of_views = run.seconds(views)
         lost += of_views
         each = float(run.bytes[calls].sum() / max(calls.sum(), 1))
-        large = each >= STRIPE
+        # Of pieces with gaps between, each would become a request of its own.
+        large = each >= STRIPE and not _in_pieces(run, calls)
         # Agreeing on a call costs the same for a byte: what many calls move in tiny parts, one could.
         tiny = each < SMALL and run.count_by_unit(calls).max() >= MANY
         files = run.files_of(calls)
@@ -114,6 +116,19 @@ def _exchange(run: Columns) -> Iterator[Found]:
             ranks=run.ranks_of(calls),
             doubt=CROWDED if run.crowded else "",
         )
+
+
+def _in_pieces(run: Columns, calls: Mask) -> bool:
+    """Whether some of the calls move pieces under 1 MiB of their file: a view with gaps, or one that is not known."""
+    accesses, views, types = run.trace.accesses, run.trace.views, run.trace.datatypes
+    for number in np.unique(run.access[calls]):
+        at = accesses[number].view if 0 < number < len(accesses) else 0
+        if at is None:
+            return True
+        view = views[at] if at else None
+        if view is not None and view.set and has_gaps(types, view.filetype) and cell(types, view.filetype) < STRIPE:
+            return True
+    return False
 
 
 def bursts(run: Columns, calls: Mask) -> tuple[Floats, Floats, Floats]:
@@ -236,7 +251,8 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
     now, then = cost / interval, cost / best + best / (2 * _MTBF_S)
     if interval >= best or now < 0.1:
         return
-    lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
+    # A burst may hold computing between its calls, which is no cost of I/O.
+    lost = min((now - then) * float(stop[-1] - begin[0]), run.seconds(calls))
     # Writing that is longer than the pause after it cannot be hidden behind it: then the checkpoints are the cause.
     cannot_hide = cost > median(begin[1:] - stop[:-1])
     if not run.worth(lost):

@@ -150,7 +150,7 @@ def _unbalanced(run: Columns) -> Iterator[Found]:
         requests = run.storage & run.beneath(calls)
         # Some ranks that share the work evenly do it for the others, or these have nothing: no uneven division.
         some = moved >= _PART * moved[unit]
-        for_others = bool(moved[unit] < 1.5 * moved[some].mean())
+        for_others = bool(some.sum() < run.unit_count and moved[unit] < 1.5 * moved[some].mean())
         yield Found(
             calls=run.roots_of(mask),
             seconds=lost,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -150,8 +150,13 @@ def test_a_batch_job_of_two_programs_gets_its_plan_all_the_same(tmp_path: Path) 
     assert measure.storage_if_known(trace) is None
     assert measure.storage_if_known(trace_of(tmp_path / "other")) == tmp_path
     asked: list[tune.Options] = []
+
+    def remembered(options: tune.Options) -> dict[str, Any]:
+        asked.append(options)
+        return {}
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tune, "tune", lambda options: asked.append(options) or {})
+        patch.setattr(tune, "tune", remembered)
         env_tune._planned(trace, tmp_path / "plan.toml", None)
         (tmp_path / "before").symlink_to(trace)
         run_tune._planned(tmp_path, run_tune.Options())
@@ -167,7 +172,7 @@ def test_what_is_lacking_in_a_trace_is_not_taken_for_a_gain(tmp_path: Path, monk
 
     def lossy(folder: Path) -> reader.Trace:
         trace = whole(folder)
-        return trace if folder.name == "before" else run_tune.replace(trace, dropped=7)
+        return trace if folder.name == "before" else replace(trace, dropped=7)
 
     monkeypatch.setattr(reader, "read", lossy)
     with pytest.raises(IoweirError, match=r"after is partial: 7 events were dropped"):

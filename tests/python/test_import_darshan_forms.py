@@ -70,7 +70,8 @@ def test_the_mean_of_the_ranks_is_that_of_the_log(tmp_path: Path) -> None:
     import_log(written(tmp_path, small()), tmp_path / "out")
     found = build(reader.load(tmp_path / "out")).io
     assert found.mean_s == pytest.approx(9.5 / 4)
-    assert (found.slowest, found.max_s) == (3, pytest.approx(6.0))
+    assert found.slowest == 3
+    assert found.max_s == pytest.approx(6.0)
 
 
 def test_ranks_that_can_be_told_apart_are_not_all_that_there_are(tmp_path: Path) -> None:
@@ -90,7 +91,8 @@ def test_no_rank_is_called_the_slowest_where_none_is_known(tmp_path: Path) -> No
     log.add("STDIO", OWN, 0, {"STDIO_WRITES": 4, "STDIO_BYTES_WRITTEN": 40, "STDIO_F_WRITE_TIME": 0.02})
     import_log(written(tmp_path, log), tmp_path / "out")
     found = build(reader.load(tmp_path / "out")).io
-    assert (found.mean_s, found.max_s, found.slowest) == (pytest.approx(2.005), pytest.approx(2.02), None)
+    assert (found.mean_s, found.max_s) == pytest.approx((2.005, 2.02))
+    assert found.slowest is None
 
 
 def test_the_mean_of_very_many_ranks_is_that_of_the_log(tmp_path: Path) -> None:

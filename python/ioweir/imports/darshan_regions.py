@@ -156,7 +156,7 @@ def _regions(
     names = struct.unpack_from(f"{order}QQ", head, layout.names_at)
     table = [struct.unpack_from(f"{order}QQ", head, layout.table_at + _PAIR * i) for i in range(layout.modules)]
     known = sorted(modules.items(), key=lambda one: int(one[1].get("idx", 0)))
-    found = [Region("names of files", *names, at=layout.names_at)] if names[1] else []
+    found = [Region("names of files", int(names[0]), int(names[1]), at=layout.names_at)] if names[1] else []
     for number, (begin, length) in enumerate(table):
         if length:
             is_known = bool(known) and int(known[0][1].get("len", 0)) & _C_INT == length & _C_INT

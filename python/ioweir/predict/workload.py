@@ -167,7 +167,7 @@ def _program_of(trace: Trace, requests: Requests, path: str) -> int:
             f"{path}: {what} moved its bytes in this trace; simulate takes the calls of one program. Record each by "
             "itself"
         )
-    return sizes[0]
+    return int(sizes[0])
 
 
 def of_independent_calls(program: Recorded, requests: Requests, trace: Trace) -> list[str]:

@@ -353,10 +353,10 @@ def test_damage_in_the_one_file_of_all(tmp_path: Path) -> None:
     assert made.partial == ["rank 1 cannot be read: recorder.dat:1.cfg: No such file or directory; check the path"]
     draw = random.Random(4)
     for number in range(20):
-        content = bytearray(whole)
+        flipped = bytearray(whole)
         for _ in range(4):
-            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        path.write_bytes(content)
+            flipped[draw.randrange(len(flipped))] ^= 1 << draw.randrange(8)
+        path.write_bytes(flipped)
         try:
             import_log(tmp_path / "log", tmp_path / f"out{number}")
         except IoweirError:

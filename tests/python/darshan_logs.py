@@ -9,7 +9,7 @@ import bz2
 import struct
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from darshan.backend import cffi_backend as backend
 
@@ -26,8 +26,7 @@ VERSIONS = {
     "POSIX": 4, "MPI-IO": 3, "H5F": 3, "H5D": 2, "PNETCDF_FILE": 3, "PNETCDF_VAR": 1, "STDIO": 2, "DXT_POSIX": 1,
     "DXT_MPIIO": 1,
 }  # fmt: skip
-PACK: Final[Mapping[int, Callable[[bytes], bytes]]] = {0: zlib.compress, 1: bz2.compress, 2: bytes}
-NO_COMPRESSION = 2
+PACK: dict[int, Callable[[bytes], bytes]] = {0: zlib.compress, 1: bz2.compress, 2: bytes}
 START = 1_600_000_000
 
 

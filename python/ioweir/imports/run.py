@@ -71,7 +71,7 @@ def _import_recorder(log: Path, output: Path) -> Imported:
         trace = recorder.head(source)
         with _new(output) as folder:
             epoch_ns = round(trace.start_s) * 1_000_000_000
-            written = recorder_events.write(source, trace, str(output / "node-0.iowt"), epoch_ns)
+            written = recorder_events.write(trace, str(output / "node-0.iowt"), epoch_ns)
             tool = f"Recorder {trace.version[0]}.{trace.version[1]}"
             partial = trace.partial()
             unseen = [*recorder.UNSEEN]

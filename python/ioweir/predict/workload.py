@@ -73,17 +73,17 @@ def of_traces(directories: Sequence[Path], file: str | None, ranks: int | None, 
     all_recorded = [of_trace(directory, file, compute_s) for directory in directories]
     remarks = tuple(dict.fromkeys(remark for one in all_recorded for remark in one.remarks))
     largest = replace(max(all_recorded, key=lambda one: one.ranks), remarks=remarks)
-    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
-    if ranks is None and len(all_recorded) > 1:
-        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
-    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
-        return largest
-    if any(one.by_one for one in all_recorded):
+    if ranks is not None and any(one.by_one for one in all_recorded):
         raise IoweirError(
             f"--ranks {ranks}: {largest.path} is used by one rank alone; a file a rank is not scaled. Simulate a "
             'kernel (--kernel ior-segmented) under mapping = "grouped:N"',
             EXIT_USAGE,
         )
+    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
+    if ranks is None and len(all_recorded) > 1:
+        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
+    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
+        return largest
     if len({one.alone for one in all_recorded}) > 1:
         raise IoweirError("--trace: in one trace the ranks' calls are collective, in another not", EXIT_USAGE)
     dimensions = max(one.dimensions for one in all_recorded)

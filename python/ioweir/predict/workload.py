@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import PlanRule
     from ioweir.trace.reader import Requests, Trace
 
+_CREATE: Final = 1
+"""MPI_MODE_CREATE, of both libraries."""
 _NONBLOCKING: Final = "MPI_File_i"
 
 Calls = list[list[pattern.Extents]]
@@ -50,6 +52,8 @@ class Recorded:
     """Seconds behind each call that writes, where they are not all `compute_s`."""
     remarks: tuple[str, ...] = ()
     """What the trace lacks."""
+    made: bool = True
+    """The program may make the file; else it was there before."""
 
     def once(
         self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
@@ -132,8 +136,20 @@ def of_file(loaded: Trace, requests: Requests, path: str, directory: Path, compu
     what = f"{path} of {directory}: {len(written)} writes and {len(read)} reads of {count} {plural('rank', count)}"
     return Recorded(
         what, path, count, not together_made or together == 1, written, read, compute_s, by_one,
-        _dimensions(loaded, requests, path),
+        _dimensions(loaded, requests, path), made=bool(written) and _is_made(loaded, path),
     )  # fmt: skip
+
+
+def _is_made(trace: Trace, path: str) -> bool:
+    """Whether some rank opened the file to make it, or the trace does not say how it was opened."""
+    import numpy as np  # noqa: PLC0415
+
+    events = trace.events
+    opens = [function.id for function in trace.functions if function.name == "MPI_File_open"]
+    mine = [number for number, name in enumerate(trace.paths) if name == path]
+    good = (events.flags & reader.FLAG_FAILED) == 0
+    modes = events.offset[np.isin(events.function, opens) & np.isin(events.path, mine) & good].tolist()
+    return not modes or any(mode < 0 or mode & _CREATE for mode in modes)
 
 
 def _gathered(trace: Trace, requests: Requests) -> Any:

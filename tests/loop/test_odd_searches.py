@@ -124,6 +124,16 @@ def test_a_plan_without_anything_to_compare_it_with_is_not_judged() -> None:
     assert measure._carriers([way(AS_IT_IS), lost], 1) == [None]
 
 
+def test_without_plans_to_replay_no_budget_is_too_short(tmp_path: Path) -> None:
+    ways = [way(AS_IT_IS)]
+    quick: Any = _Quick()
+    how, state = replay_run.Options(tmp_path, tmp_path), turns.State(tmp_path / "plan.toml", "key")
+    turns.Measuring(ways, how, quick, state, rounds=None, budget_s=60.0, expected_s=1.0).run()
+    assert quick.launches == []
+    measure.require_compared(ways, 60.0)
+    assert measure.judged(ways)[1] == ["no plan was shown to be faster than the program as it is"]
+
+
 def test_files_whose_names_a_replay_cannot_have_are_not_measured() -> None:
     def part(pattern: str) -> Any:
         row = {

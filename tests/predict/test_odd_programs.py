@@ -91,11 +91,13 @@ def requests_of(ranks: dict[int, list[int]], communicator: int, world: int) -> t
         access=np.ones(len(rows), dtype=int),
         extents=lambda number, _most: (np.array([number * MIB]), np.array([rows[number][1]])),
     )  # fmt: skip
+    none = np.zeros(0, dtype=int)
+    names = ("MPI_File_write_at_all", "MPI_File_iwrite_at_all")
     trace = SimpleNamespace(
         processes=[SimpleNamespace(rank=rank, ranks=world) for rank in range(world)], paths=["", "/data/a"],
         accesses=[SimpleNamespace(ranks=0, view=None), SimpleNamespace(ranks=communicator, view=None)], views=(),
-        datatypes=(), functions=(SimpleNamespace(id=1, name="MPI_File_write_at_all"),
-                                 SimpleNamespace(id=2, name="MPI_File_iwrite_at_all")),
+        datatypes=(), events=SimpleNamespace(function=none, path=none, flags=none, offset=none),
+        functions=[SimpleNamespace(id=number, name=name) for number, name in enumerate(names, 1)],
     )  # fmt: skip
     return trace, requests
 
@@ -254,3 +256,34 @@ def test_atomic_mode_is_a_doubt() -> None:
     (said,) = workload.of_atomic_mode(trace, "/data/a")
     assert said.startswith("the program calls MPI_File_set_atomicity; in atomic mode the MPI library")
     assert workload.of_atomic_mode(trace, "/data/b") == []
+
+
+def test_files_that_are_there_before_are_not_promised_to_be_divided(tmp_path: Path) -> None:
+    """A plan divides new files alone. Programs that only read had been promised what logs and subfiles gain."""
+    program = strided(8, alone=False)
+    reads = replace(program, written=[], read=program.written)
+    for name, made, asked in (("reads", False, reads), ("writes", True, program)):
+        trace = traced(tmp_path / name, asked)
+        loaded = reader.read(trace)
+        found = workload.of_file(loaded, loaded.requests(), asked.path, trace, 0.0)
+        assert found.made is made
+        result = tune.tune(tune.Options(tmp_path / f"{name}.toml", "gigabit12", trace, repeat=2))
+        tried = [row["strategy"] for row in result["tried"]]
+        divides = [one for one in tried if one.startswith(("log", "grouped", "subfiles")) or "stripes" in one]
+        assert bool(divides) is made
+        assert "everyone" in tried
+        assert any("the program does not make the file" in reason for reason in result["reasons"]) is not made
+        plan = tmp_path / "log.toml"
+        plan.write_text('[[file]]\nmatch = "*"\nmapping = "log"\n')
+        remarks = simulate.simulate(simulate.Options("gigabit12", trace=trace, plan=plan, repeat=1))["remarks"]
+        assert any("no plan divides one that is there before" in remark for remark in remarks) is not made
+
+
+@pytest.mark.parametrize(("modes", "made"), [([5], True), ([8], False), ([8, 9], True), ([-1], True), ([], True)])
+def test_a_file_is_new_where_it_was_opened_to_be_made(modes: list[int], made: bool) -> None:
+    builder = Builder()
+    builder.rank(0, 1)
+    for at, mode in enumerate(modes):
+        builder.add(Call(0, "MPI_File_open", at, at + 0.5, "/data/a", offset=mode))
+    builder.add(Call(0, "MPI_File_open", 50, 51, "/data/a", offset=1, failed=True))
+    assert workload._is_made(builder.trace(), "/data/a") is made

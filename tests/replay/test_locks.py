@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ioweir.replay import from_trace, write
-from ioweir.replay.model import Recorded
+from ioweir.replay import from_trace, order, write
+from ioweir.replay.model import Op, RankCalls, Recorded
 from traces import Builder, Call
 
 PATH = "/data/run/counter"
@@ -104,3 +104,23 @@ def test_two_descriptors_of_a_process_that_share_a_lock_do_not_wait_for_each_oth
     made.add(Call(rank, "pread", 5, 5.1, PATH, 8, offset=0))
     found = from_trace.of_trace(made.trace(), 1, "a trace")
     assert not [op for op in found.ranks[0].ops if op.name == "flock_lock"]
+
+
+def test_locks_of_which_the_order_is_not_known_are_left_out() -> None:
+    """As where clocks disagree: each rank waits for what the other does later. A lock might be taken too early then."""
+
+    def rank(number: int) -> RankCalls:
+        names = ("open", "flock_lock", "flock_unlock", "pread", "unlink")
+        calls = [Op(name, [0, 0], at, at + 1, 0) for at, name in enumerate(names)]
+        calls[4].use, calls[4].file = "remove", number
+        calls[0].file = 1 - number
+        # The call that the other one waits for is the last of this rank, by its own clock.
+        calls[0].start, calls[0].end, calls[4].start, calls[4].end = 100, 101, 2, 3
+        calls[0].use = "look"
+        return RankCalls(number, calls)
+
+    found = Recorded([rank(0), rank(1)], ["/a", "/b"], ["a", "b"], ())
+    order.put_in_order(found)
+    assert [op.name for op in found.ranks[0].ops] == ["open", "pread", "unlink"]
+    assert found.left_out["flock_lock: the order in which ranks had the lock is not known"] == 2
+    assert found.remarks[0].startswith("no replay can keep the order among ranks")

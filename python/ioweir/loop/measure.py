@@ -420,7 +420,7 @@ def require_compared(ways: Sequence[Way], budget_s: float | None) -> None:
     untouched, plans = ways[0], ways[1:]
     untried = any(not way.out and not way.seconds for way in plans)
     compared = untouched.seconds and (not untried or any(way.seconds for way in plans))
-    if budget_s is not None and not compared:
+    if budget_s is not None and plans and not compared:
         raise IoweirError(
             f"--budget {units.seconds(budget_s)} is too short: it ended before a plan could be compared with the "
             f"program as it is ({_kept(ways)}, kept: the same command goes on). No plan is written. Give a larger "

@@ -19,6 +19,7 @@ _BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
 _STRIPES: Final = ("1 MiB", "4 MiB", "16 MiB")
 _SAME_FORM: Final = "shared"
 _MIB: Final = 1 << 20
+_OF_NEW_FILES: Final = frozenset({"stripe", "targets"})
 _OF_GATHERING: Final = ("writers", "domains", "order", "threshold", "buffer")
 TABLES: Final = ("hdf5", "netcdf")
 """Keys that change what a library above MPI-IO does: a replay makes the calls that were recorded beneath it."""
@@ -128,6 +129,11 @@ def of_independent_calls(all_candidates: Iterable[Candidate]) -> Iterator[Candid
         elif not candidate.same_form:
             others = {name: value for name, value in candidate.keys.items() if name not in _OF_GATHERING}
             yield replace(candidate, keys={**others, "writers": "everyone"})
+
+
+def of_found_files(all_candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Of these what changes how a file is moved that is there before: only new files are divided, or get stripes."""
+    return (one for one in all_candidates if one.same_form and _OF_NEW_FILES.isdisjoint(one.keys))
 
 
 def behind(largest: int, ranks_of_node: int) -> Iterator[Candidate]:

@@ -25,7 +25,15 @@ from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import estimated, gains, kinds, machine_of_trace, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
-from ioweir.predict.candidates import Candidate, behind, candidates, mapping_word, of_independent_calls, with_more
+from ioweir.predict.candidates import (
+    Candidate,
+    behind,
+    candidates,
+    mapping_word,
+    of_found_files,
+    of_independent_calls,
+    with_more,
+)
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 from ioweir.report.lacking import partial_reasons
@@ -260,6 +268,8 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
         behinds[kind.pattern] = why_not_behind
         reasons += workload.of_independent_calls(program, requests, loaded)
         reasons += workload.of_atomic_mode(loaded, kind.path)
+        if not program.made:
+            reasons.append("the program does not make the file: plans that divide or stripe new files were not tried")
         remarks += reasons if len(found) == 1 else [f"{kind.pattern}: {reason}" for reason in reasons]
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
@@ -330,7 +340,9 @@ def _part(
     folders = bool(machine.figures.get("targets.folders"))
     usual = candidates(program.ranks, *_nodes_and_targets(machine), folders=folders)
     tried = with_more([*asked.own, *usual], more)
-    for candidate in of_independent_calls(tried) if program.alone else tried:
+    if program.alone:
+        tried = of_independent_calls(tried)
+    for candidate in tried if program.made else of_found_files(tried):
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ioweir.predict.simulate import PlanRule
     from ioweir.trace.reader import Requests, Trace
 
+_CREATE: Final = 1
+"""MPI_MODE_CREATE, of both libraries."""
 _NONBLOCKING: Final = "MPI_File_i"
 
 Calls = list[list[pattern.Extents]]
@@ -50,6 +52,8 @@ class Recorded:
     """Seconds behind each call that writes, where they are not all `compute_s`."""
     remarks: tuple[str, ...] = ()
     """What the trace lacks."""
+    made: bool = True
+    """The program may make the file; else it was there before."""
 
     def once(
         self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
@@ -73,17 +77,17 @@ def of_traces(directories: Sequence[Path], file: str | None, ranks: int | None, 
     all_recorded = [of_trace(directory, file, compute_s) for directory in directories]
     remarks = tuple(dict.fromkeys(remark for one in all_recorded for remark in one.remarks))
     largest = replace(max(all_recorded, key=lambda one: one.ranks), remarks=remarks)
-    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
-    if ranks is None and len(all_recorded) > 1:
-        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
-    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
-        return largest
-    if any(one.by_one for one in all_recorded):
+    if ranks is not None and any(one.by_one for one in all_recorded):
         raise IoweirError(
             f"--ranks {ranks}: {largest.path} is used by one rank alone; a file a rank is not scaled. Simulate a "
             'kernel (--kernel ior-segmented) under mapping = "grouped:N"',
             EXIT_USAGE,
         )
+    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
+    if ranks is None and len(all_recorded) > 1:
+        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
+    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
+        return largest
     if len({one.alone for one in all_recorded}) > 1:
         raise IoweirError("--trace: in one trace the ranks' calls are collective, in another not", EXIT_USAGE)
     dimensions = max(one.dimensions for one in all_recorded)
@@ -132,8 +136,20 @@ def of_file(loaded: Trace, requests: Requests, path: str, directory: Path, compu
     what = f"{path} of {directory}: {len(written)} writes and {len(read)} reads of {count} {plural('rank', count)}"
     return Recorded(
         what, path, count, not together_made or together == 1, written, read, compute_s, by_one,
-        _dimensions(loaded, requests, path),
+        _dimensions(loaded, requests, path), made=bool(written) and _is_made(loaded, path),
     )  # fmt: skip
+
+
+def _is_made(trace: Trace, path: str) -> bool:
+    """Whether some rank opened the file to make it, or the trace does not say how it was opened."""
+    import numpy as np  # noqa: PLC0415
+
+    events = trace.events
+    opens = [function.id for function in trace.functions if function.name == "MPI_File_open"]
+    mine = [number for number, name in enumerate(trace.paths) if name == path]
+    good = (events.flags & reader.FLAG_FAILED) == 0
+    modes = events.offset[np.isin(events.function, opens) & np.isin(events.path, mine) & good].tolist()
+    return not modes or any(mode < 0 or mode & _CREATE for mode in modes)
 
 
 def _gathered(trace: Trace, requests: Requests) -> Any:

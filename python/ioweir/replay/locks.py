@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from ioweir.replay.model import Op, RankCalls, Recorded
 
@@ -68,13 +68,21 @@ def leave_out_shared(recorded: Recorded) -> None:
         for key, hold in _holds(rank):
             holds[key].append(hold)
     shared = {key for key, its in holds.items() if _at_once(its)}
-    if not shared:
-        return
-    for rank in recorded.ranks:
+    _leave_out(recorded, shared, "several had the lock at once, so that it was one to read")
+
+
+def leave_out_all(recorded: Recorded) -> None:
+    """The same of all locks, where nothing is known of the order in which they were taken."""
+    every = {(op.file, family(op)) for rank in recorded.ranks for op in rank.ops if op.name in TAKES}
+    _leave_out(recorded, every, "the order in which ranks had the lock is not known")
+
+
+def _leave_out(recorded: Recorded, which: Collection[tuple[int, str]], why: str) -> None:
+    for rank in recorded.ranks if which else ():
         kept = []
         for op in rank.ops:
-            if op.name in (*TAKES, *GIVES) and (op.file, family(op)) in shared:
-                recorded.left_out[f"{op.name}: several had the lock at once, so that it was one to read"] += 1
+            if op.name in (*TAKES, *GIVES) and (op.file, family(op)) in which:
+                recorded.left_out[f"{op.name}: {why}"] += 1
             else:
                 kept.append(op)
         rank.ops = kept

@@ -103,14 +103,16 @@ def put_in_order(recorded: Recorded) -> None:
     for rank in ranks:
         rank.before.clear()
         rank.after.clear()
+    locks.leave_out_all(recorded)
     if not _Run(ranks, []).all_end():
         raise IoweirError(
             "the ranks' collective calls do not fit together: some would wait for ever. The trace is damaged, or calls "
             "are missing in it; record the program anew"
         )
     recorded.remarks.append(
-        "the clocks of the nodes disagree, so that nothing is known of the order among ranks but what collective calls "
-        "give: ranks that read what others have written may come too early"
+        "no replay can keep the order among ranks that the recorded times give (clocks of nodes disagree, or threads "
+        "of a rank waited for each other): it has that of collective calls alone, and ranks that read what others have "
+        "written may come too early"
     )
 
 

@@ -4,7 +4,11 @@
 # files at the same place, and needs the same Python. It lies in DIRECTORY, by default here.
 set -euo pipefail
 . "$(dirname "$0")/stage.sh"
-minor=$("$interpreter" -c 'import sys; print(sys.version_info[1])')
+python=
+if [ -n "$system_python" ]; then
+    minor=$("$system_python" -c 'import sys; print(sys.version_info[1])')
+    python=", python3 (>= 3.$minor), python3 (<< 3.$((minor + 1)))"
+fi
 architecture=$(dpkg --print-architecture)
 size=$(du -sk "$tree" | cut -f1)
 mkdir "$tree/DEBIAN"
@@ -14,8 +18,8 @@ Version: $version
 Architecture: $architecture
 Maintainer: ioweir contributors <ioweir@localhost>
 Installed-Size: $size
-Depends: libc6, python3 (>= 3.$minor), python3 (<< 3.$((minor + 1)))
-Recommends: openmpi-bin | mpich
+Depends: libc6$python
+Suggests: openmpi-bin | mpich
 Section: science
 Priority: optional
 Description: watches the I/O of MPI programs and improves it

@@ -8,13 +8,6 @@ set -euo pipefail
 case $prefix in
     *[!A-Za-z0-9._/+-]*) echo "rpm.sh: $prefix: install ioweir at a place named by letters, digits and . _ + - only" >&2; exit 2 ;;
 esac
-# A Python that no package of the system brings (a module's, a user's) cannot be asked for.
-requires=
-case $interpreter in
-    /usr/local/*) ;;
-    /usr/*) requires="Requires: $interpreter" ;;
-esac
-[ -n "$requires" ] || echo "rpm.sh: $interpreter is no system's Python: the package does not ask for it" >&2
 # What rpmbuild does to files by itself is switched off: stripping, compiling, other first lines of scripts, and dependencies
 # guessed from libraries, for each MPI library serves a part of them.
 cat >"$work/ioweir.spec" <<SPEC
@@ -27,7 +20,7 @@ Release: 1
 Summary: Watches the I/O of MPI programs and improves it
 License: BSD-3-Clause
 AutoReqProv: no
-$requires
+${system_python:+Requires: $system_python}
 %description
 Traces an unmodified MPI program, says what its input and output cost, works out
 a better way to move the same bytes, applies it and verifies the gain.

@@ -158,8 +158,12 @@ int status_of_path(const std::string& path, struct stat& status) {
 
 // ---------------------------------------------------------------------------------------------------------- folders
 
-Folder::~Folder() {
-    if (descriptor_ >= 0) raw::close(descriptor_);
+Folder::~Folder() { close(); }
+
+void Folder::close() {
+    if (descriptor_ < 0) return;
+    if (!kept_ || is_intact()) raw::close(descriptor_);
+    descriptor_ = -1;
 }
 
 Folder::Folder(Folder&& other) noexcept
@@ -167,16 +171,18 @@ Folder::Folder(Folder&& other) noexcept
       status_(other.status_),
       owners_(other.owners_),
       path_(std::move(other.path_)),
-      model_(other.model_) {}
+      model_(other.model_),
+      kept_(other.kept_) {}
 
 Folder& Folder::operator=(Folder&& other) noexcept {
     if (this == &other) return *this;
-    if (descriptor_ >= 0) raw::close(descriptor_);
+    close();
     descriptor_ = std::exchange(other.descriptor_, -1);
     status_ = other.status_;
     owners_ = other.owners_;
     path_ = std::move(other.path_);
     model_ = other.model_;
+    kept_ = other.kept_;
     return *this;
 }
 

@@ -98,6 +98,8 @@ public:
     /// What is made in it, or in folders beneath it that are opened from now on, may be used by those who may use `model` (which may be this
     /// one), as it is at that moment, whatever the umask says: file_access.hpp. `model` must outlive it.
     void pass_on(const Folder& model) { model_ = model.descriptor_; }
+    /// It stays open for longer than a call: the program may close its descriptor meanwhile. One fstat(2) more at its end.
+    void keep() { kept_ = true; }
     /// As it was when it was opened.
     [[nodiscard]] const struct stat& status() const { return status_; }
     [[nodiscard]] bool is_intact() const { return stands_for(descriptor_, status_); }
@@ -138,6 +140,7 @@ public:
 private:
     Folder(int descriptor, const struct stat& status, const Owners& owners, std::string path)
         : descriptor_(descriptor), status_(status), owners_(owners), path_(std::move(path)) {}
+    void close();
     [[nodiscard]] static Result<Folder> open_at(const std::string& path, int flags);
     [[nodiscard]] Result<File> open_file(const std::string& name, int flags, mode_t mode) const;
     [[nodiscard]] Result<File> open_or_make(const std::string& name, int flags, bool is_lock) const;
@@ -150,6 +153,7 @@ private:
     Owners owners_;
     std::string path_;
     int model_ = -1;  ///< of pass_on(); -1: none
+    bool kept_ = false;
 };
 
 /// A file by its path, where a text says that it lies, as Folder::file(): its last name is no link, and it belongs to one of `owners`. To be

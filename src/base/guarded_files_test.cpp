@@ -290,6 +290,23 @@ TEST_F(GuardedFiles, StaysWithTheFolderThatWasOpened) {
     ::close(other);
 }
 
+TEST_F(GuardedFiles, ClosesNoFileThatTookTheNumberOfAFolderThatIsKept) {
+    const int file = ::open((outside_ + "/file").c_str(), O_RDONLY);
+    folder_.keep();
+    const int number = folder_.descriptor();
+    ASSERT_EQ(::dup2(file, number), number);
+    folder_ = Folder();
+    EXPECT_GE(::fcntl(number, F_GETFD), 0) << "closed";
+    ::close(number);
+    ::close(file);
+    Folder again = Folder::open(inside_).take();
+    again.keep();
+    const int own = again.descriptor();
+    const Folder moved = std::move(again);
+    EXPECT_GE(::fcntl(own, F_GETFD), 0);
+    EXPECT_EQ(moved.descriptor(), own);
+}
+
 TEST_F(GuardedFiles, FollowsNoLinkAtTheEndOfAPath) {
     spill(in("file"), "mine");
     fs::create_symlink(outside_ + "/file", in("link"));

@@ -88,6 +88,10 @@ public:
     virtual void add_watcher(IndexWatcher& watcher);
     virtual void remove_watcher(IndexWatcher& watcher);
 
+    /// The program has closed descriptors that it did not open, and its own files may have their numbers: those of the container's files are
+    /// opened anew. What is not there any more fails with EBADF.
+    virtual void find_again() = 0;
+
     /// Of the logical file now, as far as this process can know. -1: cannot be told.
     [[nodiscard]] virtual std::int64_t length() = 0;
     /// The file is that long from now on, after all have flushed: one rank records it, and the others adopt its stamp afterwards. An errno

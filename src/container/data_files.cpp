@@ -2,9 +2,20 @@
 
 namespace ioweir::container {
 
+DataFile::~DataFile() {
+    if (is_intact()) below_.close(descriptor_);
+}
+
+std::shared_ptr<DataFile> DataFile::found_again(guarded::File found) const {
+    const bool same =
+        found.descriptor() >= 0 && found.status().st_dev == status_.st_dev && found.status().st_ino == status_.st_ino;
+    return same ? take_over(below_, std::move(found)) : std::make_shared<DataFile>(below_, -1, status_);
+}
+
 std::shared_ptr<DataFile> take_over(storage::Backend& below, guarded::File file) {
     below.note_opened(file.descriptor(), file.path().c_str());
-    return std::make_shared<DataFile>(below, file.release());
+    const struct stat status = file.status();
+    return std::make_shared<DataFile>(below, file.release(), status);
 }
 
 DataFiles::Got DataFiles::get(std::int64_t source) {
@@ -22,6 +33,10 @@ DataFiles::Got DataFiles::get(std::int64_t source) {
 
 void DataFiles::forget(std::int64_t source) {
     open_.remove_if([&](const Entry& entry) { return entry.source == source; });
+}
+
+void DataFiles::forget_lost() {
+    open_.remove_if([](const Entry& entry) { return !entry.file->is_intact(); });
 }
 
 }  // namespace ioweir::container

@@ -2,6 +2,8 @@
 // What does not live here: which file holds which bytes (map.hpp).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,18 +18,25 @@
 
 namespace ioweir::container {
 
-/// Closed when the last one who uses it has done so.
+/// Closed when the last one who uses it has done so, unless the program has done that.
 class DataFile {
 public:
-    DataFile(storage::Backend& below, int descriptor) : below_(below), descriptor_(descriptor) {}
-    ~DataFile() { below_.close(descriptor_); }
+    DataFile(storage::Backend& below, int descriptor, const struct stat& status)
+        : below_(below), descriptor_(descriptor), status_(status) {}
+    ~DataFile();
     DataFile(const DataFile&) = delete;
     DataFile& operator=(const DataFile&) = delete;
     [[nodiscard]] int descriptor() const { return descriptor_; }
+    /// One fstat(2).
+    [[nodiscard]] bool is_intact() const { return guarded::stands_for(descriptor_, status_); }
+    /// The same file, which the program has closed; `found` has its name now. If that is another file, or none, everything that is done with
+    /// what this gives fails with EBADF.
+    [[nodiscard]] std::shared_ptr<DataFile> found_again(guarded::File found) const;
 
 private:
     storage::Backend& below_;
     const int descriptor_;
+    const struct stat status_;
 };
 
 /// The same of a file that has been opened; `below` is told where it lies.
@@ -49,6 +58,8 @@ public:
     /// The least recently used one beyond `most` is let go.
     [[nodiscard]] Got get(std::int64_t source);
     void forget(std::int64_t source);
+    /// All that the program has closed.
+    void forget_lost();
 
     static constexpr std::size_t most = 64;
 

@@ -332,8 +332,8 @@ int IndexedContainer::append(const std::vector<Sealed>& batches, bool durable) {
     if (!index_.is_open()) {
         const auto folder = directory_.opened();
         if (!folder) return folder.error().number;
-        const std::string name = directory_.index_name(own_source_, writer.generation, writer.rank);
-        auto file = folder.value()->file(name, O_RDWR | O_CREAT | O_TRUNC);
+        index_name_ = directory_.index_name(own_source_, writer.generation, writer.rank);
+        auto file = folder.value()->file(index_name_, O_RDWR | O_CREAT | O_TRUNC);
         if (!file) return file.error().number;
         index_.begin(file.take());
     }
@@ -369,6 +369,22 @@ int IndexedContainer::flush_now(bool durable) {
     fresh_end_ = 0;
     forget_own();
     return 0;
+}
+
+void IndexedContainer::find_again() {
+    const std::lock_guard guard(lock_);
+    files_.forget_lost();
+    if (data_ && !data_->is_intact()) {
+        auto found = open_data(directory_, own_source_, O_RDWR);
+        if (!found && found.error().number == EACCES) found = open_data(directory_, own_source_, O_WRONLY);
+        data_ = data_->found_again(found ? found.take() : guarded::File());
+    }
+    if (!index_.is_open() || index_.is_intact()) return;
+    guarded::File found;
+    if (const auto folder = directory_.opened()) {
+        if (auto file = folder.value()->file(index_name_, O_RDWR)) found = file.take();
+    }
+    index_.go_on_with(std::move(found));
 }
 
 std::int64_t IndexedContainer::length() {

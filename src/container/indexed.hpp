@@ -37,6 +37,7 @@ public:
     void remove_watcher(IndexWatcher& watcher) override;
     [[nodiscard]] std::int64_t length() override;
     int set_length(std::int64_t bytes) override;
+    void find_again() override;
     [[nodiscard]] std::string problem() const override;
     // indexed_log.cpp:
     void watch_work() override;
@@ -121,7 +122,8 @@ private:
     std::vector<std::byte> waiting_bytes_;
     std::int64_t waiting_place_ = 0;  ///< of the first, in the log
     OwnIndex index_;
-    std::string encoded_;  ///< what goes to it next; kept for its memory
+    std::string index_name_;  ///< in the container's folder
+    std::string encoded_;     ///< what goes to it next; kept for its memory
     // Written and not in the index, in order:
     std::vector<Sealed> sealed_;
     std::size_t sealed_runs_ = 0;

@@ -112,6 +112,11 @@ StripedContainer::Got StripedContainer::subfile(std::int64_t number) {
     return {std::move(got.file), got.error};
 }
 
+void StripedContainer::find_again() {
+    const std::lock_guard guard(lock_);
+    if (files_) files_->forget_lost();
+}
+
 std::shared_ptr<const Subfiles> StripedContainer::now() const {
     const std::lock_guard guard(lock_);
     return subfiles_;

@@ -35,6 +35,7 @@ public:
     [[nodiscard]] std::optional<Error> redivide(const std::vector<std::int64_t>& files) override;
     int reload(std::optional<std::int64_t> first = std::nullopt) override;
     [[nodiscard]] InUse in_use() const override;
+    void find_again() override;
     [[nodiscard]] std::int64_t length() override;
     int set_length(std::int64_t bytes) override;
     [[nodiscard]] std::string problem() const override;

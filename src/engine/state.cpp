@@ -130,6 +130,12 @@ std::shared_ptr<FileState> Engine::file(const FileIdentity& identity) {
     return state;
 }
 
+std::shared_ptr<FileState> Engine::known_file(const FileIdentity& identity) const {
+    const std::shared_lock guard(lock_);
+    const auto known = files_.find({identity.device, identity.inode});
+    return known != files_.end() ? known->second.lock() : nullptr;
+}
+
 std::vector<std::shared_ptr<FileState>> Engine::files() const {
     const std::shared_lock guard(lock_);
     std::vector<std::shared_ptr<FileState>> all;

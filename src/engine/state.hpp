@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/handle_table.hpp"
+#include "base/raw_syscall.hpp"
 #include "container/container.hpp"
 #include "engine/calls/together.hpp"
 #include "engine/calls/turns.hpp"
@@ -249,6 +250,8 @@ public:
     [[nodiscard]] std::shared_ptr<Handle> find_named(const std::string& path) const;
 
     [[nodiscard]] std::shared_ptr<FileState> file(const FileIdentity& identity);
+    /// Null: no handle is open for it. Takes no memory, for signal handlers may open files, too.
+    [[nodiscard]] std::shared_ptr<FileState> known_file(const FileIdentity& identity) const;
     [[nodiscard]] std::vector<std::shared_ptr<FileState>> files() const;  ///< all that a handle is open for
     [[nodiscard]] std::uint32_t next_id() { return ++last_id_; }
 
@@ -263,6 +266,7 @@ public:
     ProcessGroups process_groups;
     std::map<std::int64_t, std::shared_ptr<Choices>> choices_alone;  ///< by rule, of files that one rank opens
     const std::uint64_t seed;                                        ///< as in Options
+    const pid_t process = raw::process_id();                         ///< a child of fork has another one
     const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
     SeriesByName series;  ///< whose writers are chosen; of programs with one thread in MPI at a time
     WriteBehindQueues queues;

@@ -67,8 +67,17 @@ int write_over(int descriptor, std::size_t at, std::string_view expected, std::s
 }  // namespace
 
 int hold_writing(const std::string& path) {
+    constexpr int most_tries = 100;
+    constexpr useconds_t pause_us = 1000;
     auto file = open_named(path);
-    return file && lock(file.value().descriptor(), LOCK_SH | LOCK_NB) == 0 ? file.value().release() : -1;
+    // is_written_now() of another process has it for a moment.
+    for (int tries = 0; file && tries < most_tries; ++tries) {
+        const int error = lock(file.value().descriptor(), LOCK_SH | LOCK_NB);
+        if (error == 0) return file.value().release();
+        if (error != EWOULDBLOCK) break;
+        ::usleep(pause_us);
+    }
+    return -1;
 }
 
 bool is_written_now(const std::string& path) {

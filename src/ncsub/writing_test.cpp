@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "ncsub/core/partition.hpp"
 #include "ncsub/files.hpp"
@@ -120,6 +122,26 @@ TEST(Writing, AJobThatStillWritesIsNotDisturbed) {
 }
 
 /// One that PnetCDF has made, or an earlier ioweir.
+TEST(Writing, WhoAsksWhetherAJobWritesDoesNotKeepOneFromSayingIt) {
+    const Set set;
+    const int asks = ::open(set.path.c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_EQ(::flock(asks, LOCK_EX), 0);
+    std::thread ends([&] {
+        ::usleep(20'000);
+        ::close(asks);
+    });
+    const int job = hold_writing(set.path);
+    ends.join();
+    ASSERT_GE(job, 0);
+    EXPECT_TRUE(is_written_now(set.path));
+    ::close(job);
+    // Somebody has it for good: the job goes on without.
+    const int keeps = ::open(set.path.c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_EQ(::flock(keeps, LOCK_EX), 0);
+    EXPECT_EQ(hold_writing(set.path), -1);
+    ::close(keeps);
+}
+
 TEST(Writing, AMasterThatDoesNotSayItHasAFileBesideIt) {
     const Set set;
     Header old = master_of(set.logical);

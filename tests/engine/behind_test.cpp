@@ -6,16 +6,36 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "engine/state.hpp"
 #include "engine_world.hpp"
+
+namespace {
+
+thread_local std::int64_t memory_taken = 0;  ///< how often this thread has asked for memory
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+    ++memory_taken;
+    if (void* const memory = std::malloc(bytes)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace ioweir {
 namespace {
@@ -319,6 +339,44 @@ TEST_F(EngineTest, NothingOnTheNodeSeesTheFileWithoutThem) {
 }
 
 /// In both one rank looks at the file, and one of them writes all over it. Open MPI's does so before the others have come.
+/// A signal handler may open files, also where it interrupts malloc.
+TEST_F(EngineTest, WhoOpensAnotherFileTakesNoMemory) {
+    const std::string path = path_for("one");
+    MPI_File file = open(world->engine, path);
+    EXPECT_GT(engine::engine()->behind_handles, 0);
+    const std::int64_t before = memory_taken;
+    engine::before_path(AT_FDCWD, "/");
+    EXPECT_EQ(memory_taken, before);
+    world->engine.close(&file);
+    remove(path);
+}
+
+/// Another thread of the parent may have had one, and is not there to give it back.
+TEST_F(EngineTest, AChildOfForkWaitsForNoLock) {
+    const std::string path = path_for("one");
+    MPI_File file = open(world->engine, path);
+    struct stat info{};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    const auto state =
+        engine::engine()->file({static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)});
+    EXPECT_GT(state->behind_handles, 0);
+    pid_t child = -1;
+    {
+        const std::lock_guard guard(state->behind_lock);
+        child = ::fork();
+        if (child == 0) {
+            ::alarm(20);
+            engine::before_path(AT_FDCWD, path.c_str());
+            ::_exit(0);
+        }
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "it waits for ever";
+    world->engine.close(&file);
+    remove(path);
+}
+
 TEST_F(EngineTest, CollectiveCallsOfTheLibraryFindTheBytesOfAllNodes) {
     constexpr int bytes = 2000;
     constexpr std::int64_t slow_ns = 50'000'000;

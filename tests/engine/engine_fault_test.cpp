@@ -1,7 +1,9 @@
 // Faults of the storage, on any one rank, at any call: the rank it struck returns the right class at once, every other rank at the
 // next sync or close, nothing hangs, and no byte outside of the requests is changed. Runs under mpiexec with any number of ranks.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -31,6 +33,18 @@ struct Named {
     Fault fault;
     int error_class;
 };
+
+/// The engine's, which does not wait. -1: there is none.
+int engines_descriptor_of(const std::string& path) {
+    int found = -1;
+    for (int fd = 3; fd < 256; ++fd) {
+        char target[4096];
+        const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, sizeof target);
+        const bool same = length > 0 && std::string(target, static_cast<std::size_t>(length)) == path;
+        if (same && (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) found = fd;
+    }
+    return found;
+}
 
 TEST_F(FaultTest, EveryRankLearnsOfAnErrorOnce) {
     const Named kinds[] = {{{FaultKind::error, 1, EIO}, MPI_ERR_IO},
@@ -203,6 +217,46 @@ TEST_F(FaultTest, AnErrorOfReadingIsToldLikeOneOfWriting) {
               faulty ? MPI_ERR_IO : MPI_SUCCESS);
     EXPECT_EQ(class_of(world->hooks.File_close(&file_)), faulty ? MPI_SUCCESS : MPI_ERR_IO);
     remove(path_);
+}
+
+/// A program that closes a descriptor of the engine's, which cannot be had again: the file has another name.
+TEST_F(FaultTest, NoRanksBytesGoToAFileThatTookAnAggregatorsDescriptor) {
+    for (int victim = 0; victim < world->ranks; ++victim) {
+        SCOPED_TRACE("rank " + std::to_string(victim));
+        open_file("closed.together");
+        const std::string other = path_ + ".other", moved = path_ + ".moved";
+        const int number = world->rank == victim ? engines_descriptor_of(path_) : -1;
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == 0) {
+            EXPECT_EQ(::rename(path_.c_str(), moved.c_str()), 0);
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (world->rank == victim) {
+            EXPECT_GE(number, 0);
+            const int own = ::open(other.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+            EXPECT_EQ(::dup2(own, number), number);
+            ::close(own);
+        }
+        std::string data;
+        for (int i = 0; i < bytes_a_call; ++i) data += value_of(world->rank, i);
+        const int result =
+            class_of(world->hooks.File_write_at_all(file_, 0, data.data(), bytes_a_call, MPI_BYTE, MPI_STATUS_IGNORE));
+        EXPECT_TRUE(result == MPI_SUCCESS || (result == MPI_ERR_IO && world->rank != victim)) << result;
+        const std::vector<unsigned char> there = contents(moved);
+        for (int i = 0; i < bytes_a_call && result == MPI_SUCCESS; ++i) {
+            const auto at = static_cast<std::size_t>(place_of(world->rank, i));
+            EXPECT_TRUE(at < there.size() && static_cast<char>(there[at]) == value_of(world->rank, i)) << i;
+        }
+        (void)world->hooks.File_close(&file_);
+        EXPECT_EQ(file_, MPI_FILE_NULL);
+        if (world->rank == victim) {
+            EXPECT_EQ(::lseek(number, 0, SEEK_END), 0) << "closed, or written to";
+            ::close(number);
+            ::unlink(other.c_str());
+        }
+        remove(moved);
+        if (on_any_rank(HasFailure())) return;
+    }
 }
 
 }  // namespace

@@ -7,15 +7,33 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "container/merge.hpp"
 #include "engine_world.hpp"
 #include "mapped_world.hpp"
+
+namespace {
+
+thread_local bool no_memory = false;  ///< for what this thread asks for next
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+    void* const memory = std::exchange(no_memory, false) ? nullptr : std::malloc(bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace ioweir {
 namespace {
@@ -461,6 +479,28 @@ TEST_F(MappedTest, AContainerWithoutItsDirectoryIsAnErrorOnEveryRank) {
         fs::remove(path);
     }
     PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_F(MappedTest, WithoutMemoryASyncIsAnErrorAndNothingIsLost) {
+    const std::string path = world->path("file.log");
+    MPI_File file = open(world->engine, path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    const std::string data(10, static_cast<char>('a' + world->rank));
+    const MPI_Offset place = 10 * world->rank;
+    EXPECT_EQ(calls_.File_write_at(file, place, data.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    no_memory = world->rank == 0;
+    EXPECT_EQ(calls_.File_sync(file), MPI_ERR_IO) << "on every rank";
+    EXPECT_FALSE(no_memory);
+    EXPECT_EQ(calls_.File_sync(file), MPI_SUCCESS);
+    std::string back(10, '?');
+    EXPECT_EQ(calls_.File_read_at(file, place, back.data(), 10, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(back, data);
+    EXPECT_EQ(calls_.File_close(&file), MPI_SUCCESS);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const auto description = container::describe(path);
+    ASSERT_TRUE(description.ok());
+    EXPECT_TRUE(description.value().open.empty());
+    EXPECT_EQ(description.value().held_bytes, 10 * world->ranks);
+    remove_container(path);
 }
 
 TEST_F(MappedTest, AFailureReachesTheRankAtOnceAndTheOthersAtClose) {

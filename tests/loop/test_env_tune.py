@@ -44,6 +44,21 @@ def test_the_job_has_the_plan_that_tune_makes(earlier: Path, tmp_path: Path) -> 
     assert "times" in said
 
 
+def test_a_plan_of_an_earlier_job_is_replaced_and_another_is_not(earlier: Path, tmp_path: Path) -> None:
+    """Once a plan lay there, no later job of that name had one."""
+    plan = tmp_path / "trace.plan.toml"
+    plan.write_text("# made by ioweir tune for another run\n")
+    variables, _ = env("-o", tmp_path / "trace", "--tune", earlier, *MACHINE)
+    assert "IOWEIR_PLAN" in variables["ranks"]
+    assert "[[file]]" in plan.read_text()
+    own = tmp_path / "other.plan.toml"
+    own.write_text("# mine\n")
+    variables, said = env("-o", tmp_path / "other", "--tune", earlier, *MACHINE)
+    assert "IOWEIR_PLAN" not in variables["ranks"]
+    assert f"{own} is there, and `ioweir tune` has not made it; move it" in said
+    assert own.read_text() == "# mine\n"
+
+
 def test_the_first_job_is_traced_alone(tmp_path: Path) -> None:
     variables, said = env("-o", tmp_path / "trace", "--tune", tmp_path / "none", "--verify")
     assert "IOWEIR_PLAN" not in variables["ranks"]

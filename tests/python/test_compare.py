@@ -359,6 +359,26 @@ def test_findings_come_and_go() -> None:
     assert "Findings new: c (2.00 s)" in lines
 
 
+def test_what_another_finding_explains_on_one_side_has_neither_come_nor_gone() -> None:
+    """lock-wait is in sieving's chain before and leads afterwards; sieving of writes and of reads is one row."""
+
+    def found(*rows: tuple[str, float, list[str]]) -> Report:
+        report = run(1)
+        report.findings = [
+            Finding(code, "high", "POSIX", [], [], cost, Gain(0, 1), "", "", [], [], [], chain, code)
+            for code, cost, chain in rows
+        ]
+        return report
+
+    before = found(("sieving", 0.4, ["lock-wait"]), ("sieving", 0.2, []))
+    changes = compare.compare(before, found(("lock-wait", 0.3, ["slow"]))).findings
+    (gone,), (stayed,) = changes.gone, changes.stayed
+    assert gone.code == "sieving"
+    assert (gone.before_s, gone.after_s) == pytest.approx((0.6, 0.0))
+    assert (stayed.code, stayed.before_s, stayed.after_s) == ("lock-wait", 0.4, 0.3)
+    assert changes.new == []
+
+
 def test_runs_of_one_side_after_the_other_are_warned_about() -> None:
     first, second = ([run(1, started=start + at) for at in (0, 2)] for start in (0.0, 5.0))
     assert any("before all of the other" in one for one in compare.compare(first, second).warnings)

@@ -104,7 +104,7 @@ def test_figures_equal_pydarshans(log: Path, imported: dict[Path, Path]) -> None
             assert layer[op]["time_s"] == pytest.approx(
                 total(theirs, module, f"{prefix}_F_{op.upper()}_TIME"), rel=1e-6, abs=1e-6
             )
-        opens = {"POSIX": ["OPENS"], "STDIO": ["OPENS", "FDOPENS"], "MPI-IO": ["INDEP_OPENS", "COLL_OPENS"]}.get(module)
+        opens = {"POSIX": ["OPENS"], "STDIO": ["OPENS"], "MPI-IO": ["INDEP_OPENS", "COLL_OPENS"]}.get(module)
         if opens:
             assert layer["open"]["calls"] == total(theirs, module, *(f"{prefix}_{name}" for name in opens))
             assert layer["meta"]["time_s"] == pytest.approx(

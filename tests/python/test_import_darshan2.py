@@ -125,6 +125,7 @@ def test_wild_numbers_harm_nobody(tmp_path: Path) -> None:
         path.write_bytes(bz2.compress(log_of("<", records)))
         import_log(path, tmp_path / f"out{number}")
         trace = load(tmp_path / f"out{number}")
+        assert (trace.damage, trace.counted is None) == ((), False)
         findings_of(trace, build(trace))
 
 

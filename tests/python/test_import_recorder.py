@@ -285,3 +285,93 @@ def test_other_versions_are_named(tmp_path: Path) -> None:
     (tmp_path / "log" / "VERSION").write_text("9.1.0")
     with pytest.raises(IoweirError, match=r"version 9\.1 is not known \(2\.3 and 3\.0 are\)"):
         import_log(tmp_path / "log", tmp_path / "out")
+
+
+def test_very_many_ranks_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    write(tmp_path / "log", 2, 2)
+    head = tmp_path / "log" / "recorder.mt"
+    head.write_bytes(struct.pack("<i", 102) + head.read_bytes()[4:])
+    made = import_log(tmp_path / "log", tmp_path / "out")
+    assert len(made.partial) == 21
+    assert made.partial[0] == "rank 2 cannot be read: 2.cst: No such file or directory; check the path"
+    assert made.partial[-1] == "so it is with 80 more ranks"
+
+
+def as_newer(folder: Path, ranks: int, merged: bool, combined: bool) -> None:
+    """The files of a trace of 3.0 as Recorder writes them since: without VERSION, or all in recorder.dat."""
+    (folder / "VERSION").unlink()
+    flags = (True, True, True, True, False, False, True, True)
+    head = struct.pack(
+        "<5i8?4xddi4?", 3, 1, 0, ranks, len(FUNCTIONS), *flags, 1.7e9, RESOLUTION, 1024, True, merged, False, False
+    )
+    (folder / "recorder.mt").write_bytes(head + b"".join(name.encode().ljust(64, b"\0") for name in FUNCTIONS))
+    if not combined:
+        return
+    kinds = {"recorder.mt": 0, "recorder.ts": 1, "recorder.cst": 2, "ug.cfg": 3, "ug.mt": 4, "cst": 5, "cfg": 6}
+    files = sorted(folder.iterdir())
+    at, index, body = 16 + 24 * len(files), b"", b""
+    for file in files:
+        rank, _, end = file.name.partition(".")
+        kind, number = (kinds[end], int(rank)) if rank.isdigit() else (kinds[file.name], -1)
+        content = file.read_bytes()
+        index += struct.pack("<IiQQ", kind, number, at + len(body), len(content))
+        body += content
+        file.unlink()
+    (folder / "recorder.dat").write_bytes(struct.pack("<8sII", b"RECORDER", 1, len(files)) + index + body)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("combined", [False, True])
+def test_newer_formats_hold_the_same(tmp_path: Path, merged: bool, combined: bool) -> None:
+    for name in ("old", "new"):
+        write(tmp_path / name, 3, 3, merged)
+    as_newer(tmp_path / "new", 3, merged, combined)
+    made = [import_log(tmp_path / name, tmp_path / f"{name}.out") for name in ("old", "new")]
+    assert (made[1].tool, made[1].partial, made[1].ranks) == ("Recorder 3.1", [], 3)
+    assert made[1].events == made[0].events > 0
+    old, new = (to_dict(build(reader.load(tmp_path / f"{name}.out"))) for name in ("old", "new"))
+    assert new["layers"] == old["layers"]
+    assert new["layers"]["POSIX"]["write"]["bytes"] == 3 * (6 * 4096 + 5000)
+
+
+def test_damage_in_the_one_file_of_all(tmp_path: Path) -> None:
+    write(tmp_path / "log", 3, 2)
+    as_newer(tmp_path / "log", 2, False, True)
+    path = tmp_path / "log" / "recorder.dat"
+    whole = path.read_bytes()
+    for content, said in (
+        (whole[:-1], r"recorder\.dat is cut off: section \d+ ends at byte"),
+        (b"XX" + whole[2:], r"recorder\.dat begins with b'XXCORDER'"),
+        (whole[:12] + struct.pack("<I", 1 << 31) + whole[16:], "says it has 2,147,483,648 sections"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(IoweirError, match=said):
+            import_log(tmp_path / "log", tmp_path / "out")
+    at = whole.index(struct.pack("<Ii", 6, 1))
+    path.write_bytes(whole[: at + 4] + struct.pack("<i", 7) + whole[at + 8 :])
+    made = import_log(tmp_path / "log", tmp_path / "out")
+    assert made.partial == ["rank 1 cannot be read: recorder.dat:1.cfg: No such file or directory; check the path"]
+    draw = random.Random(4)
+    for number in range(20):
+        flipped = bytearray(whole)
+        for _ in range(4):
+            flipped[draw.randrange(len(flipped))] ^= 1 << draw.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            import_log(tmp_path / "log", tmp_path / f"out{number}")
+        except IoweirError:
+            continue
+        build(reader.load(tmp_path / f"out{number}"))
+
+
+def test_heads_that_say_more_functions_than_they_have(tmp_path: Path) -> None:
+    write(tmp_path / "log", 3, 1)
+    as_newer(tmp_path / "log", 1, False, False)
+    head = tmp_path / "log" / "recorder.mt"
+    whole = head.read_bytes()
+    head.write_bytes(whole[:16] + struct.pack("<i", 11) + whole[20:])
+    with pytest.raises(IoweirError, match=r"recorder\.mt is too short for the 11 functions"):
+        import_log(tmp_path / "log", tmp_path / "out")
+    head.write_bytes(struct.pack("<i", 4) + whole[4:])
+    with pytest.raises(IoweirError, match=r"version 4\.1 is not known \(2\.3 and 3 are\)"):
+        import_log(tmp_path / "log", tmp_path / "out")

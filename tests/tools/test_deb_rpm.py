@@ -15,6 +15,8 @@ PACKAGING: Final = Path(__file__).resolve().parents[2] / "packaging"
 DEB: Final = PACKAGING / "deb.sh"
 RPM: Final = PACKAGING / "rpm.sh"
 needs_dpkg: Final = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb")
+INTERPRETER: Final = os.path.realpath(sys.executable)
+OF_THE_SYSTEM: Final = INTERPRETER.startswith("/usr/") and not INTERPRETER.startswith("/usr/local/")
 needs_rpmbuild: Final = pytest.mark.skipif(shutil.which("rpmbuild") is None, reason="no rpmbuild")
 
 
@@ -50,7 +52,24 @@ def test_the_debian_package_puts_the_same_files_at_the_same_place(prefix: Path, 
     assert not [name for name in files if "__pycache__" in name]
     depends = run("dpkg-deb", "-f", package, "Depends").stdout.strip()
     minor = sys.version_info[1]
-    assert depends == f"libc6, python3 (>= 3.{minor}), python3 (<< 3.{minor + 1})"
+    python = f", python3 (>= 3.{minor}), python3 (<< 3.{minor + 1})" if OF_THE_SYSTEM else ""
+    assert depends == f"libc6{python}"
+    # apt installs what is recommended, and a machine with an MPI library of its own would get Debian's, too.
+    assert run("dpkg-deb", "-f", package, "Recommends").stdout.strip() == ""
+
+
+@needs_dpkg
+def test_a_debian_package_does_not_ask_for_a_python_of_no_package(prefix: Path, tmp_path: Path) -> None:
+    own = tmp_path / "opt" / "python3.13"
+    own.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    own.chmod(0o755)
+    python = prefix / "lib" / "ioweir" / "bin" / "python"
+    python.unlink()
+    python.symlink_to(own)
+    done = run(DEB, prefix, tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"deb.sh: {own} is no system's Python: the package does not ask for it\n"
+    assert run("dpkg-deb", "-f", done.stdout.strip(), "Depends").stdout == "libc6\n"
 
 
 @needs_rpmbuild
@@ -67,8 +86,7 @@ def test_the_rpm_package_puts_the_same_files_at_the_same_place(prefix: Path, tmp
     # Everything below the prefix and the prefix, and not the folders above it, which are others'.
     assert set(files) == {str(prefix)} | {str(path) for path in prefix.rglob("*") if "__pycache__" not in path.parts}
     asked = run(*query, "--requires", package).stdout.split("\n")
-    interpreter = os.path.realpath(sys.executable)
-    assert (interpreter in asked) == (interpreter.startswith("/usr/") and not interpreter.startswith("/usr/local/"))
+    assert (INTERPRETER in asked) == OF_THE_SYSTEM
 
 
 def test_an_rpm_that_cannot_be_made_says_why(prefix: Path, tmp_path: Path) -> None:

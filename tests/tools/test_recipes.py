@@ -25,7 +25,8 @@ else:
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGING: Final = ROOT / "packaging"
-SPACK: Final = PACKAGING / "spack" / "packages" / "ioweir" / "package.py"
+SPACK_REPO: Final = PACKAGING / "spack" / "spack_repo" / "ioweir"
+SPACK: Final = SPACK_REPO / "packages" / "ioweir" / "package.py"
 EASYCONFIGS: Final = sorted((PACKAGING / "easybuild").glob("*.eb"))
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK: Final = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -99,6 +100,14 @@ def spack(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Recorded]:
     return runpy.run_path(str(SPACK))["Ioweir"], recorded
 
 
+def test_spack_finds_the_recipe_where_its_api_has_it() -> None:
+    said = dict(re.findall(r"^  (\w+): (\S+)$", (SPACK_REPO / "repo.yaml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert said == {"namespace": "ioweir", "api": "v2.0"}
+    # From 2.0 on the folders are modules of Python, and their names the repository's name.
+    assert SPACK.relative_to(PACKAGING / "spack").parts == ("spack_repo", "ioweir", "packages", "ioweir", "package.py")
+    assert f"spack repo add {SPACK_REPO.relative_to(ROOT)}" in SPACK.read_text(encoding="utf-8").splitlines()[0]
+
+
 def test_spack_builds_this_version_from_this_checkout(spack: tuple[Any, Recorded]) -> None:
     recipe, recorded = spack
     assert version_of_ioweir() in [words[0] for words, _ in recorded.said["version"]]
@@ -160,6 +169,18 @@ def test_an_easyconfig_has_what_every_one_has(path: Path) -> None:
     assert path.name == f"{said['name']}-{said['version']}-{toolchain['name']}-{toolchain['version']}.eb"
     for dependency in said.get("builddependencies", []) + said.get("dependencies", []):
         assert len(dependency) == 2
+
+
+@pytest.mark.parametrize("path", EASYCONFIGS, ids=lambda path: path.name)
+def test_an_easyconfig_passes_what_eb_check_contrib_asks(path: Path) -> None:
+    """As easybuild.framework.easyconfig.style and check_checksums have it: 120 columns, a checksum for each source."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120 or line != line.rstrip()] == []
+    said = easyconfig(path)
+    assert len(said.get("checksums", [])) == len(said.get("sources", []))
+    assert said["sanity_check_paths"].keys() == {"files", "dirs"}
+    for name, _, options in said.get("exts_list", []):
+        assert len(options["checksums"]) == 1, name
 
 
 def of_ioweir() -> dict[str, Any]:
@@ -228,9 +249,28 @@ def test_the_image_is_made_of_the_archive_and_names_no_registry() -> None:
     text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
     build, image = re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]
     assert "\nADD ioweir-*.tar.gz " in build
-    assert "make -C /build/ioweir-* install PREFIX=/opt/ioweir" in build
+    assert 'make -C "$1" install PREFIX=/opt/ioweir' in build
     assert "\nCOPY --from=build /opt/ioweir /opt/ioweir" in image
     assert re.findall(r"^(?:ARG BASE=|FROM )(\S+)", text, re.MULTILINE) == ["debian:12-slim", "${BASE}", "${BASE}"]
+
+
+@pytest.mark.parametrize("versions", [["0.1.0"], ["0.1.0", "0.2.0"]], ids=["one", "two"])
+def test_the_image_is_made_of_one_version(tmp_path: Path, versions: list[str]) -> None:
+    # make would take the second directory for a target that is up to date, and install the first.
+    text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
+    commands = re.search(r"^RUN (set -- .*?[^\\])\n", text, re.MULTILINE | re.DOTALL)
+    assert commands
+    script = commands[1].replace("\\\n", "").replace("/build/", f"{tmp_path}/")
+    for version in versions:
+        (tmp_path / f"ioweir-{version}").mkdir()
+        makefile = tmp_path / f"ioweir-{version}" / "Makefile"
+        makefile.write_text(f"install:\n\t@echo {version} at $(PREFIX)\n", encoding="utf-8")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    if len(versions) == 1:
+        assert "0.1.0 at /opt/ioweir" in done.stdout
+    else:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "several versions" in done.stderr
 
 
 def fetches(checkout: Path, commands: str) -> None:

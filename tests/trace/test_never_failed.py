@@ -65,7 +65,14 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         "tests/trace/test_missing_back_end.py::test_the_missing_part_is_named_and_no_path_is_in_the_trace",
     ),
     "the ranks cannot read the plan": (f"{HERE}::test_a_plan_that_ranks_cannot_read",),
-    "a rank starts without ioweir": ("tests/trace/test_start.py::test_a_plan_needs_all_ranks",),
+    "a rank starts without ioweir": (
+        "tests/trace/test_start.py::test_a_trace_takes_the_ranks_that_are_there",
+        "tests/trace/test_start.py::test_a_plan_needs_all_ranks",
+    ),
+    "somebody removes or replaces ioweir while the job runs": (
+        "tests/python/test_gone.py::test_a_stand_in_without_ioweir_becomes_the_launcher",
+        "tests/python/test_gone.py::test_the_exit_code_stays_where_no_report_can_be_made",
+    ),
     "a program is linked statically": (f"{HERE}::test_a_static_program",),
     "the home directory is read-only": (f"{HERE}::test_a_home_that_cannot_be_written",),
     "the cache directory belongs to another user": (

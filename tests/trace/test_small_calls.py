@@ -70,6 +70,24 @@ def test_no_byte_goes_to_a_file_that_took_a_descriptors_number(mpi: Mpi, layers:
     assert all(other.stat().st_size == 0 for other in others)
 
 
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("how", ["write", "close"])
+@pytest.mark.parametrize("rule", ["grouped", "log-sync", "log-call", "subfiles"])
+@pytest.mark.parametrize("mpi", MPIS, ids=lambda mpi: mpi.name)
+def test_no_byte_goes_to_a_file_that_took_a_parts_number(mpi: Mpi, rule: str, how: str, tmp_path: Path) -> None:
+    """The program's own files stay empty and open, and what it wrote is in the container."""
+    program = build("small_calls.c", mpi.cc)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[file]]\nmatch = "*.data"\n{RULES[rule]}\n')
+    data = tmp_path / "one.data"
+    command = mpi.launch(2, program, "container", data, how)
+    assert ioweir_run(tmp_path / "trace", command, options=["--plan", plan]).code == 0
+    assert data.read_bytes().startswith(b"ioweir container")
+    others = list(tmp_path.glob("one.data.other.*"))
+    assert len(others) >= 2 * 3
+    assert all(other.stat().st_size == 0 for other in others)
+
+
 @pytest.fixture
 def ptrace(tmp_path: Path) -> None:
     """Leaves out a test that counts system calls where a container forbids that."""

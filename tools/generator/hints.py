@@ -59,15 +59,15 @@ def pages(spec: Spec) -> dict[str, str]:
         sets = f"`{hint['sets']}`" if hint["sets"] and not hint["sets"].startswith("read.") else ""
         out.append(f"| `{hint['name']}` | {VALUES[hint['value']]} | {sets} | {hint['doc']} | {hint['source']} |")
     out += [
-        "", "- A value that cannot be read is not used, and a note in the trace says so; it is never an error. So is one that asks for",
-        "  what this version does not execute, or that differs between ranks (then no hint is used).",
-        "- All hints are handed to the MPI library too, with the striping of the rule in the place of the program's: drivers that can",
+        "", "- ioweir does not use a value that it cannot read; that is never an error, and a note in the trace says so. The same holds for a",
+        "  value that asks for what this version does not carry out, and for one that differs between ranks (then ioweir uses no hint).",
+        "- The MPI library gets all hints, too, with the striping of the rule in the place of the program's. So drivers that can",
         "  stripe a new file (Lustre) do so. Only `romio_ds_write` is always `disable` there.",
-        "- Hints count when the file is opened. `MPI_File_set_view` and `MPI_File_set_info` change those of the MPI library, which apply",
-        "  to the calls that are left to it.",
-        "- `MPI_File_get_info` returns what is in effect: `ioweir_mapping`, `ioweir_writers`, `ioweir_domains`, `ioweir_order`; with aggregators",
-        "  `cb_nodes` (absent where the number is found for each call), `cb_buffer_size` where it was chosen, `romio_cb_write` and `romio_cb_read`;",
-        "  `romio_cb_write` = `disable` where the plan or a hint chose `everyone`. The rest is as the MPI library has it, and applies to the calls",
-        "  that are left to it. For a file that no rule matches, or that is left to the MPI library, its answer is not changed.", "",
+        "- Hints count when the program opens the file. `MPI_File_set_view` and `MPI_File_set_info` change those of the MPI library, which",
+        "  hold for the calls that ioweir leaves to it.",
+        "- `MPI_File_get_info` returns what is in effect: `ioweir_mapping`, `ioweir_writers`, `ioweir_domains`, `ioweir_order`. With aggregators",
+        "  it also has `cb_nodes` (unless ioweir finds the number for each call), `cb_buffer_size` if somebody chose it, `romio_cb_write` and",
+        "  `romio_cb_read`. `romio_cb_write` is `disable` if the plan or a hint chose `everyone`. The rest is as the MPI library has it. For a",
+        "  file that no rule matches, or that ioweir leaves to the MPI library, the answer is the library's own.", "",
     ]  # fmt: skip
     return {"hints.md": "\n".join(out)}

@@ -279,6 +279,12 @@ class Columns:
         pairs, _ = numbered(self.file[mask] * self.units + self.unit[mask])
         return pairs // self.units, pairs % self.units
 
+    def times_on_file(self, mask: Mask) -> Numbers:
+        """Of each call how many calls of a mask its rank made on its file."""
+        pairs, of = numbered(self.file * self.units + self.unit)
+        made: Numbers = np.bincount(of[mask], minlength=pairs.size)[of]
+        return made
+
     def before(self, first: Mask, then: Mask) -> Mask:
         """Of outermost calls those right behind which the thread makes one of `then` on the same file."""
         at = np.flatnonzero(first & (self.following >= 0))

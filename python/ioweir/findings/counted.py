@@ -8,12 +8,13 @@ for. `unseen` of each finding says what the log cannot tell. Thresholds are thos
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from ioweir.base.units import size
+from ioweir.findings import counted_places
+from ioweir.findings.counted_rows import ANSWERED_S, STEADY, Found, Run, by_time
 from ioweir.findings.model import HIGH, LOW, MEDIUM, Evidence, Finding, Findings, Gain, Remedy
 from ioweir.findings.rules.common import MANY, SMALL, STRIPE, aggregate, rule_for
 from ioweir.trace.counted import SHARED
@@ -22,17 +23,15 @@ from ioweir.trace.reader import DATA_OPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ioweir.trace.counted import Counted, Counts, Table
+    from ioweir.trace.counted import Counted, Counts
 
 _SHARES: Final = ((HIGH, 0.10), (MEDIUM, 0.02))
-_WORTH: Final = 0.01
 _Z: Final = 4.0
 _TIMES: Final = 2.0
 """As slow-rank: production runs vary by up to 27 %."""
 _LEAST_SPREAD: Final = 0.1
 _LEAST_TARGETS: Final = 3
 _FILES_SHOWN: Final = 20
-_STEADY: Final = 0.5
 _ASKING: Final = ("open", "meta", "seek")
 _RANDOM: Final = (
     "POSIX_READS", "POSIX_WRITES", "POSIX_SEQ_READS", "POSIX_SEQ_WRITES", "POSIX_BYTES_READ", "POSIX_BYTES_WRITTEN",
@@ -40,78 +39,25 @@ _RANDOM: Final = (
 _MISALIGNED: Final = (
     "POSIX_WRITES", "POSIX_READS", "POSIX_FILE_NOT_ALIGNED", "POSIX_BYTES_WRITTEN", "POSIX_FILE_ALIGNMENT",
 )  # fmt: skip
-_INDEPENDENT: Final = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL") for op in ("WRITE", "READ"))
+_INDEPENDENT: Final = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL", "SPLIT") for op in ("WRITE", "READ"))
 _INSTANT_S: Final = 1e-9
 _ANSWER_S: Final = 1.0
 """No metadata server takes longer on average: whoever does waits for something else, such as a pipe's other end."""
 
 
-@dataclass
-class _Found:
-    code: str
-    title: str
-    layer: str
-    seconds: float
-    summary: str
-    cause: str
-    files: list[int]
-    ranks: list[int]
-    evidence: list[Evidence]
-    remedies: list[Remedy]
-    unseen: str
-    low: float | None = None
-    high: float | None = None
-
-
-class _Run:
-    """The rows of a log by what rules ask for."""
-
-    def __init__(self, counted: Counted, wall_s: float) -> None:
-        self.counted, self.wall_s = counted, wall_s
-        self.ranks = max(counted.ranks, 1)
-        self.by_op: dict[tuple[str, str], list[Counts]] = defaultdict(list)
-        for row in counted.counts:
-            self.by_op[row.layer, row.op].append(row)
-
-    def table(self, name: str, needed: tuple[str, ...]) -> tuple[Table, dict[str, int]] | None:
-        """Records of a module, and where each counter stands in a row; None where it lacks one that is needed."""
-        table = self.counted.tables.get(name)
-        if table is None or not set(needed) <= set(table.names):
-            return None
-        return table, {counter: at + 2 for at, counter in enumerate(table.names)}
-
-    def slowest(self, rows: list[Counts]) -> tuple[float, list[int]]:
-        """Seconds of the rank that spent most, and who that is; of shared records the mean, which is a lower bound."""
-        spent: dict[int, float] = defaultdict(float)
-        together = 0.0
-        for row in rows:
-            if row.rank == SHARED:
-                together += row.time_s / self.ranks
-            else:
-                spent[row.rank] += row.time_s
-        worst = max(spent, key=lambda rank: spent[rank], default=SHARED)
-        return min(together + spent.get(worst, 0.0), self.wall_s), [worst] if worst >= 0 else []
-
-    def path(self, file: int) -> str:
-        return self.counted.files[file]
-
-    def worth(self, seconds: float) -> bool:
-        return seconds > 0 and seconds >= _WORTH * self.wall_s
-
-
 def find(counted: Counted, wall_s: float) -> Findings:
     """All findings of a log, most seconds first."""
-    run = _Run(counted, wall_s)
+    run = Run(counted, wall_s)
     io_s, _ = run.slowest([row for row in counted.counts if row.outermost])
     if counted.busiest_s:
         io_s = min(max(io_s, counted.busiest_s), wall_s)
-    found = [one for rule in _RULES for one in rule(run) if run.worth(one.seconds)]
+    found = [one for rule in (*_RULES, *counted_places.RULES) for one in rule(run) if run.worth(one.seconds)]
     found.sort(key=lambda one: -one.seconds)
     unseen = [] if found else [f"all codes: {words}" for words in counted.unseen]
     return Findings([_finding(run, one) for one in found], io_s, wall_s, unseen)
 
 
-def _finding(run: _Run, one: _Found) -> Finding:
+def _finding(run: Run, one: Found) -> Finding:
     seconds = min(one.seconds, run.wall_s)
     high = min(seconds if one.high is None else one.high, seconds)
     low = min(high / 4 if one.low is None else one.low, high)
@@ -134,28 +80,24 @@ def _finding(run: _Run, one: _Found) -> Finding:
     )
 
 
-def _by_time(rows: list[Counts]) -> list[int]:
-    spent: dict[int, float] = defaultdict(float)
-    for row in rows:
-        spent[row.file] += row.time_s
-    return sorted(spent, key=lambda file: -spent[file])
-
-
 # ------------------------------------------------------------------------------------------------------------- rules
 
 
-def _slow_target(run: _Run) -> Iterator[_Found]:
+def _slow_target(run: Run) -> Iterator[Found]:
     """Of files that lie on one target each: whether the files of one are slower a byte than all others'."""
-    on = {one.file: one.targets for one in run.counted.targets}
+    on: dict[int, set[int]] = defaultdict(set)
+    for one in run.counted.targets:
+        on[one.file].update(one.targets)
+    alone = {file: next(iter(targets)) for file, targets in on.items() if len(targets) == 1}
     for op in DATA_OPS:
         rows = [
             row
             for row in run.by_op["POSIX", op]
-            if row.bytes >= STRIPE and row.time_s >= _INSTANT_S and len(on.get(row.file, ())) == 1
+            if row.bytes >= STRIPE and row.time_s >= _INSTANT_S and row.file in alone
         ]
         pace: dict[int, list[float]] = defaultdict(list)
         for row in rows:
-            pace[on[row.file][0]].append(row.time_s / row.bytes)
+            pace[alone[row.file]].append(row.time_s / row.bytes)
         if len(pace) < _LEAST_TARGETS:
             continue
         middle = {target: float(np.median(values)) for target, values in pace.items()}
@@ -167,10 +109,10 @@ def _slow_target(run: _Run) -> Iterator[_Found]:
         z = (float(np.log(middle[worst])) - usual) / spread
         if z < _Z or times < _TIMES:
             continue
-        mine = [row for row in rows if on[row.file][0] == worst]
+        mine = [row for row in rows if alone[row.file] == worst]
         spent, _ = run.slowest(mine)
-        files = _by_time(mine)
-        yield _Found(
+        files = by_time(mine)
+        yield Found(
             "slow-target",
             "One slow storage target",
             "POSIX",
@@ -201,7 +143,7 @@ def _slow_target(run: _Run) -> Iterator[_Found]:
         )
 
 
-def _small(run: _Run) -> Iterator[_Found]:
+def _small(run: Run) -> Iterator[Found]:
     """Rows most of whose calls are small: their time is that of small calls."""
     for op in DATA_OPS:
         small: list[Counts] = []
@@ -212,7 +154,7 @@ def _small(run: _Run) -> Iterator[_Found]:
             if (
                 row.outermost
                 and per_rank >= MANY
-                and few >= _STEADY * row.calls
+                and few >= STEADY * row.calls
                 and row.bytes / max(row.calls, 1) < SMALL
             ):
                 small.append(row)
@@ -221,8 +163,8 @@ def _small(run: _Run) -> Iterator[_Found]:
             continue
         spent, ranks = run.slowest(small)
         each = sum(row.bytes for row in small) / max(sum(row.calls for row in small), 1)
-        files = _by_time(small)
-        yield _Found(
+        files = by_time(small)
+        yield Found(
             "small-requests",
             "Many small requests",
             "POSIX",
@@ -241,7 +183,7 @@ def _small(run: _Run) -> Iterator[_Found]:
         )
 
 
-def _random(run: _Run) -> Iterator[_Found]:
+def _random(run: Run) -> Iterator[Found]:
     """Darshan's own count of calls that lie behind the last one of the rank on the file."""
     posix = run.table("POSIX", _RANDOM)
     if posix is None:
@@ -254,7 +196,7 @@ def _random(run: _Run) -> Iterator[_Found]:
             calls, onward = row[at[f"POSIX_{op.upper()}S"]], row[at[f"POSIX_SEQ_{op.upper()}S"]]
             moved = row[at["POSIX_BYTES_READ" if op == "read" else "POSIX_BYTES_WRITTEN"]]
             each = calls / (run.ranks if row[1] < 0 else 1)
-            if each >= MANY and onward <= _STEADY * calls and moved / max(calls, 1) < STRIPE:
+            if each >= MANY and 0 <= onward <= STEADY * calls and moved / max(calls, 1) < STRIPE:
                 jumping[int(row[0]), int(row[1])] = calls - onward
                 number += calls - onward
         rows = [one for one in run.by_op["POSIX", op] if (one.file, one.rank) in jumping and one.outermost]
@@ -262,7 +204,7 @@ def _random(run: _Run) -> Iterator[_Found]:
             continue
         spent, ranks = run.slowest(rows)
         share = number / max(sum(one.calls for one in rows), 1)
-        yield _Found(
+        yield Found(
             "random-access",
             "Requests in no order",
             "POSIX",
@@ -271,7 +213,7 @@ def _random(run: _Run) -> Iterator[_Found]:
             "Requests jump about in the file, so that neither the file system's read-ahead nor its gathering of "
             "writes can "
             "help, and disks must seek.",
-            _by_time(rows),
+            by_time(rows),
             ranks,
             [Evidence(f"{op}s that do not go on", number, "calls"), Evidence("share of jumps", 100 * share, "%")],
             [Remedy("source", f"sort the requests by their place in the file, and {op} neighbours together")],
@@ -279,7 +221,7 @@ def _random(run: _Run) -> Iterator[_Found]:
         )
 
 
-def _misaligned(run: _Run) -> Iterator[_Found]:
+def _misaligned(run: Run) -> Iterator[Found]:
     posix = run.table("POSIX", _MISALIGNED)
     if posix is None:
         return
@@ -288,16 +230,10 @@ def _misaligned(run: _Run) -> Iterator[_Found]:
     for row in table.rows:
         calls = row[at["POSIX_WRITES"]]
         wrong, moved = row[at["POSIX_FILE_NOT_ALIGNED"]], row[at["POSIX_BYTES_WRITTEN"]]
-        others = row[at["POSIX_READS"]]
+        # Reads may lie across borders, too: so many writes do at least.
+        wrong -= max(row[at["POSIX_READS"]], 0)
         border = row[at["POSIX_FILE_ALIGNMENT"]]
-        if (
-            row[1] < 0
-            and calls > 0
-            and others == 0
-            and border > 1
-            and wrong >= _STEADY * calls
-            and moved / calls >= SMALL
-        ):
+        if row[1] < 0 and calls > 0 and border > 1 and wrong >= STEADY * calls and moved / calls >= SMALL:
             # A crooked request touches a block more than it needs.
             needed = -(-(moved / calls) // border)
             crooked[int(row[0]), int(row[1])] = (wrong, wrong / calls / (needed + 1))
@@ -307,8 +243,8 @@ def _misaligned(run: _Run) -> Iterator[_Found]:
     excess = max(crooked[one.file, one.rank][1] for one in rows)
     spent, ranks = run.slowest(rows)
     number = sum(crooked[one.file, one.rank][0] for one in rows)
-    files = _by_time(rows)
-    yield _Found(
+    files = by_time(rows)
+    yield Found(
         "misaligned-requests",
         "Requests across stripes",
         "POSIX",
@@ -341,7 +277,7 @@ def _misaligned(run: _Run) -> Iterator[_Found]:
     )
 
 
-def _independent(run: _Run) -> Iterator[_Found]:
+def _independent(run: Run) -> Iterator[Found]:
     """Files that all ranks write through independent MPI-IO calls."""
     table = run.table("MPI-IO", _INDEPENDENT)
     if table is None or run.ranks < 2:
@@ -349,28 +285,33 @@ def _independent(run: _Run) -> Iterator[_Found]:
     records, at = table
     for op in DATA_OPS:
         upper = op.upper()
+        # As with events: many calls of a rank, or few that end in many small requests.
+        pieces: dict[int, int] = defaultdict(int)
+        for row in run.by_op["POSIX", op]:
+            pieces[row.file] += sum(calls for least, calls in row.sizes if least < SMALL)
         single = {
             int(row[0])
             for row in records.rows
             if row[1] < 0
             and row[at[f"MPIIO_INDEP_{upper}S"]] > 0
-            and row[at[f"MPIIO_COLL_{upper}S"]] == 0
-            and row[at[f"MPIIO_INDEP_{upper}S"]] >= run.ranks
+            and max(row[at[f"MPIIO_{how}_{upper}S"]] for how in ("COLL", "SPLIT")) <= 0
+            and max(row[at[f"MPIIO_INDEP_{upper}S"]], pieces[int(row[0])]) >= MANY * run.ranks
         }
         rows = [row for row in run.by_op["MPI-IO", op] if row.file in single and row.rank == SHARED]
-        rows = [row for row in rows if row.bytes / max(row.calls, 1) < STRIPE]
+        rows = [row for row in rows if _least_mean(row) < STRIPE]
         if not rows:
             continue
         spent, _ = run.slowest(rows)
-        files = _by_time(rows)
+        files = by_time(rows)
         calls = max(sum(row.calls for row in rows), 1)
         names = [run.path(file) for file in files]
-        yield _Found(
+        moved = sum(row.bytes for row in rows)
+        yield Found(
             "independent-shared-file",
             "A shared file without collective calls",
             "MPI-IO",
             spent,
-            f"{calls:,} independent {op}s of {size(sum(row.bytes for row in rows) / calls)} to a file that all "
+            f"{calls:,} independent {op}s{f' of {size(moved / calls)}' if moved else ''} to a file that all "
             "ranks share",
             "Each rank makes its requests by itself, so that the MPI library cannot join neighbouring pieces of "
             "several ranks.",
@@ -382,7 +323,13 @@ def _independent(run: _Run) -> Iterator[_Found]:
         )
 
 
-def _metadata(run: _Run) -> Iterator[_Found]:
+def _least_mean(row: Counts) -> float:
+    """Bytes a call; of logs that do not say how many bytes were moved the least that bins of sizes leave."""
+    moved = row.bytes or sum(least * calls for least, calls in row.sizes)
+    return moved / max(row.calls, 1)
+
+
+def _metadata(run: Run) -> Iterator[Found]:
     """Time of opens, closes, seeks and questions."""
     made = [row for layer in ("POSIX", "STDIO") for op in _ASKING for row in run.by_op[layer, op] if row.outermost]
     number: dict[tuple[str, int, int], int] = defaultdict(int)
@@ -407,10 +354,11 @@ def _metadata(run: _Run) -> Iterator[_Found]:
             writers[row.file].add(row.rank)
     own = [file for file, who in writers.items() if len(who) == 1 and SHARED not in who]
     busy = {rank for file in own for rank in writers[file]}
-    files = _by_time(rows)
+    files = by_time(rows)
+    mean_s = sum(row.time_s for row in rows) / max(sum(number[row.layer, row.file, row.rank] for row in rows), 1)
     unseen = "the times of opens, closes, seeks and questions are one figure in the log"
     if len(own) >= run.ranks >= 2 and len(busy) >= 0.75 * run.ranks and opens <= 4 * len(run.counted.files):
-        yield _Found(
+        yield Found(
             "file-per-process",
             "A file for every rank",
             "POSIX",
@@ -427,9 +375,11 @@ def _metadata(run: _Run) -> Iterator[_Found]:
             ],
             [Remedy("source", "write one shared file with MPI-IO, HDF5 or PnetCDF, or one file a node")],
             unseen,
+            # No metadata server is asked, and writes to one file may wait for each other (metadata.py).
+            low=0.0 if mean_s <= ANSWERED_S else None,
         )
-    elif most >= MANY and calls >= _STEADY * data:
-        yield _Found(
+    elif most >= MANY and calls >= STEADY * data:
+        yield Found(
             "metadata-storm",
             "Opening and asking about files, over and over",
             "POSIX",
@@ -454,22 +404,23 @@ def _metadata(run: _Run) -> Iterator[_Found]:
         )
 
 
-def _stdio(run: _Run) -> Iterator[_Found]:
+def _stdio(run: Run) -> Iterator[Found]:
     for op in DATA_OPS:
-        rows = [row for row in run.by_op["STDIO", op] if row.bytes >= STRIPE]
+        # Larger calls go past the stream's buffer (stdio_data.py).
+        rows = [row for row in run.by_op["STDIO", op] if STRIPE <= row.bytes < SMALL * row.calls]
         total = sum(row.bytes for row in rows)
         everything = sum(row.bytes for layer in ("POSIX", "STDIO") for row in run.by_op[layer, op])
         if not rows or total < 0.1 * everything:
             continue
         spent, ranks = run.slowest(rows)
-        yield _Found(
+        yield Found(
             "stdio-data",
             "Data through FILE streams",
             "STDIO",
             spent,
             f"{size(total)} {'written' if op == 'write' else 'read'} through FILE streams (fwrite, fread, fprintf)",
             "The C library copies every byte through a small buffer, and its requests are as small as that.",
-            _by_time(rows),
+            by_time(rows),
             ranks,
             [
                 Evidence("bytes through streams", float(total), "B"),
@@ -484,12 +435,19 @@ def _stdio(run: _Run) -> Iterator[_Found]:
         )
 
 
-def _one_rank(run: _Run) -> Iterator[_Found]:
+def _one_rank(run: Run) -> Iterator[Found]:
     """One rank moves nearly all, or the rank that took longest much more than the mean."""
     if run.ranks < 2:
         return
     for op in DATA_OPS:
-        rows = [row for layer in ("POSIX", "STDIO") for row in run.by_op[layer, op] if row.bytes > 0]
+        # As the program asked for: that one rank makes the POSIX calls of collective ones is the MPI library's choice.
+        rows = [
+            row
+            for (_, made), each in run.by_op.items()
+            if made == op
+            for row in each
+            if row.outermost and row.bytes > 0
+        ]
         moved: dict[int, int] = defaultdict(int)
         spent: dict[int, float] = defaultdict(float)
         for row in rows:
@@ -500,16 +458,19 @@ def _one_rank(run: _Run) -> Iterator[_Found]:
         if total < STRIPE or not single:
             continue
         most = max(single, key=lambda rank: single[rank])
-        files = _by_time([row for row in rows if row.rank == most])
+        files = by_time([row for row in rows if row.rank == most])
+        layer = max((row for row in rows if row.rank == most), key=lambda row: row.bytes).layer
         unseen = "how long the other ranks waited is not in the log"
         if single[most] >= 0.9 * total:
-            yield _Found(
+            yield Found(
                 "rank0-io",
                 "One rank does all I/O",
-                "POSIX",
+                layer,
                 spent[most],
                 f"rank {most} {op}s everything ({size(single[most])}) while {run.ranks - 1} others have nothing "
-                "to do with the files",
+                "to do with the files"
+                if single[most] == total
+                else f"rank {most} {op}s {size(single[most])} of {size(total)}, and {run.ranks - 1} others the rest",
                 "One rank does the I/O of all: the others send it their data, or wait for it, and its single "
                 "stream is all that "
                 "the storage gets.",
@@ -530,10 +491,10 @@ def _one_rank(run: _Run) -> Iterator[_Found]:
         lost = spent[worst] - sum(spent.values()) / run.ranks
         if SHARED not in moved and single[worst] >= 1.5 * mean:
             heavy = [rank for rank, amount in single.items() if amount >= 1.5 * mean]
-            yield _Found(
+            yield Found(
                 "unbalanced-bytes",
                 "Uneven shares",
-                "POSIX",
+                max((row for row in rows if row.rank == worst), key=lambda row: row.bytes).layer,
                 lost,
                 f"rank {worst} {op}s {size(single[worst])}, {single[worst] / mean:.1f} times the mean of all ranks",
                 "The data is divided unevenly, so that the ranks with most of it finish last.",
@@ -548,7 +509,7 @@ def _one_rank(run: _Run) -> Iterator[_Found]:
             )
 
 
-_RULES: Final[tuple[Callable[[_Run], Iterator[_Found]], ...]] = (
+_RULES: Final[tuple[Callable[[Run], Iterator[Found]], ...]] = (
     _slow_target,
     _small,
     _random,

@@ -79,7 +79,7 @@ def lacking(reasons: Sequence[str]) -> list[str]:
 def short(found: Findings, directory: str, program: str = "CMD") -> list[str]:
     """The most expensive findings in at most 20 lines, and the command for the first remedy."""
     if not found.findings:
-        return [nothing(found)] if not _blind(found) else [*found.unseen[:2]]
+        return [nothing(found)] if not blind(found) else [*found.unseen[:2]]
     directory = shlex.quote(directory)
     lines = []
     for at, finding in enumerate(found.findings[:SHORT], 1):
@@ -102,7 +102,7 @@ def full(found: Findings, directory: str) -> list[str]:
     """Every finding with its evidence, cause and remedies."""
     lines = [f"SIMULATED on {found.simulated}: nothing in here was measured."] if found.simulated is not None else []
     if not found.findings:
-        return [*lines, nothing(found) if not _blind(found) else "No finding.", *_unseen(found.unseen)]
+        return [*lines, nothing(found) if not blind(found) else "No finding.", *_unseen(found.unseen)]
     directory = shlex.quote(directory)
     lines.append(f"I/O takes {seconds(found.io_s)} of {seconds(found.wall_s)} on the critical path.")
     for at, finding in enumerate(found.findings, 1):
@@ -145,7 +145,8 @@ def plan_of(found: Findings, code: str) -> str:
     raise IoweirError(f"this run has no finding '{code}'{_nearest(code, codes)}", EXIT_USAGE)
 
 
-def _blind(found: Findings) -> bool:
+def blind(found: Findings) -> bool:
+    """Whether too little is known for "nothing to gain" to be said."""
     return bool(found.unseen) and (found.io_s == 0 or found.unseen[0].startswith("all codes: "))
 
 
@@ -175,7 +176,7 @@ def evidence_text(evidence: Evidence) -> str:
     value, unit = evidence.figure, evidence.unit
     if unit == "s":
         return f"{evidence.text}: {seconds(value)}"
-    number = f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    number = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
     return f"{evidence.text}: {number} {unit}"
 
 

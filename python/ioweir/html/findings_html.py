@@ -90,8 +90,8 @@ def findings(found: Findings, directory: str, program: str) -> str:
     """Every finding with price, gain, cause, evidence, remedies, plan and command; or that there is none."""
     parts = [_finding(at, one, found, directory, program) for at, one in enumerate(found.findings, 1)]
     if not parts:
-        blind = found.io_s == 0 and found.unseen
-        parts = [f'<p class="clean">{_t("No finding." if blind else finding_text.nothing(found))}</p>']
+        said = "No finding." if finding_text.blind(found) else finding_text.nothing(found)
+        parts = [f'<p class="clean">{_t(said)}</p>']
     if found.unseen:
         rows = "".join(f"<li>{_t(words)}</li>" for words in found.unseen)
         parts.append(f"<details><summary>Not looked for ({len(found.unseen)})</summary><ul>{rows}</ul></details>")

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ioweir.base.units import plural
-from ioweir.trace.counted import MOST_RANKS, Counted, Counts, Table, Target
+from ioweir.trace.counted import MOST_RANKS, SHARED, Counted, Counts, Table, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ioweir.imports.darshan_log import Log, Module, Record
 
-_MOST_BYTES: Final = 1 << 62
+_MOST_BYTES: Final = (1 << 62) - 1
 MOST_SECONDS: Final = 1 << 33
 """Of a job, and since 1970."""
 _BINS: Final = (
@@ -62,9 +62,10 @@ _KINDS: Final[dict[str, _Kind]] = {
         {
             "write": ("WRITES",),
             "read": ("READS",),
-            "open": ("OPENS", "FDOPENS"),
+            "open": ("OPENS",),  # fdopen among them, which FDOPENS counts once more
             "seek": ("SEEKS",),
-            "meta": ("FLUSHES",),
+            "sync": ("FLUSHES",),
+            "meta": (),
         },
     ),
     "MPI-IO": _Kind(
@@ -83,8 +84,22 @@ _KINDS: Final[dict[str, _Kind]] = {
         "SIZE_{}_AGG_",
     ),
     "H5F": _Kind("HDF5", "H5F", {"open": ("OPENS",), "sync": ("FLUSHES",), "meta": ()}),
-    "H5D": _Kind("HDF5", "H5D", {"write": ("WRITES",), "read": ("READS",), "meta": ("OPENS",)}, "SIZE_{}_AGG_"),
-    "PNETCDF_FILE": _Kind("PnetCDF", "PNETCDF_FILE", {"open": ("CREATES", "OPENS"), "sync": ("SYNCS",), "meta": ()}),
+    "H5D": _Kind(
+        "HDF5",
+        "H5D",
+        {"write": ("WRITES",), "read": ("READS",), "sync": ("FLUSHES",), "meta": ("OPENS",)},
+        "SIZE_{}_AGG_",
+    ),
+    "PNETCDF_FILE": _Kind(
+        "PnetCDF",
+        "PNETCDF_FILE",
+        {
+            "open": ("CREATES", "OPENS"),
+            "sync": ("SYNCS",),
+            "meta": ("REDEFS",),
+            "wait": ("INDEP_WAITS", "COLL_WAITS"),  # in which non-blocking calls move their bytes
+        },
+    ),
     "PNETCDF_VAR": _Kind(
         "PnetCDF",
         "PNETCDF_VAR",
@@ -95,13 +110,15 @@ _KINDS: Final[dict[str, _Kind]] = {
         "SIZE_{}_AGG_",
     ),
 }
+_OBJECTS: Final = ("H5D", "PNETCDF_VAR")
+"""Modules whose records are of parts of files."""
 UNSEEN: Final = (
     "Darshan counts calls and keeps no events: what happened between two calls, and in which order, is not in the log",
     "Darshan does not see locks",
     "Darshan keeps one record for all ranks of a file that all of them opened: their single times are not in the log",
     "Darshan's time of fsync is part of its time of writes, and the times of opens, closes, seeks and questions "
     "are one",
-    "which calls made which others is taken from the layers that a file was opened by",
+    "which calls made which others is taken from the layers that a file was opened by, and from their times",
 )
 
 
@@ -113,7 +130,8 @@ def counted(log: Log, path: str) -> Counted:
     rows = _nested(rows)
     said = int(log.job.get("nprocs", 1))
     ranks = min(max(said, 1), MOST_RANKS)
-    busiest, busiest_s = _busiest(log)
+    busiest, busiest_s = _busiest(log, files, ranks)
+    targets, unknown = _targets(log, files)
     partial = [f"Darshan's module {name} ran out of memory: its records are not complete" for name in _cut(log)]
     made = Counted(
         tool=f"Darshan {log.job.get('log_ver', '')}".strip(),
@@ -123,19 +141,14 @@ def counted(log: Log, path: str) -> Counted:
         counts=tuple(row for row in rows if -1 <= row.rank < MOST_RANKS),
         busiest=busiest,
         busiest_s=busiest_s,
-        tables={name: _table(module, files) for name, module in log.tables.items()},
-        targets=tuple(
-            Target(files.number(row["lustre"]), size, tuple(targets))
-            for row in log.lustre
-            for size, targets in zip(row["stripe_bytes"], row["targets"], strict=True)
-            if size > 0
-        ),
+        tables={name: _table(name, module, files) for name, module in log.tables.items()},
+        targets=targets,
         heatmaps=tuple(
             {key: row[key] for key in ("rank", "bin_s", "write", "read")} | {"layer": log.names.get(row["heatmap"], "")}
-            for row in log.heatmaps
+            for row in log.heatmaps.rows()
         ),
         layers=tuple(dict.fromkeys(_KINDS[name].layer for name in _KINDS if name in log.modules)),
-        unseen=(*UNSEEN, *log.unseen, *_not_recorded(log), *odd.words()),
+        unseen=(*UNSEEN, *log.unseen, *_not_recorded(log), *unknown, *log.heatmaps.words(), *odd.words()),
         partial=(*partial, *log.troubles, *_impossible(log, said, ranks)),
     )
     return replace(made, files=tuple(files.paths))
@@ -172,12 +185,13 @@ class _Odd:
             )
 
     def count(self, values: Mapping[str, float], name: str) -> int:
-        """Counters that a log of an older version has not are -1."""
+        """Counters and times that a log of an older version has not are -1."""
         value = int(values.get(name, 0))
         return int(self._read(name, value, min(max(value, 0), _MOST_BYTES), value == -1))
 
     def time(self, values: Mapping[str, float], name: str) -> float:
-        return self._read(name, float(values.get(name, 0.0)), _time(values, name))
+        value = float(values.get(name, 0.0))
+        return self._read(name, value, _time(values, name), value == -1)
 
     def _read(self, name: str, value: float, found: float, known: bool = False) -> float:
         if found != value and not known:
@@ -207,11 +221,11 @@ class _Files:
         self._numbers: dict[int, int] = {}
         self.paths: list[str] = []
 
-    def of(self, record: Record) -> int:
+    def of(self, module: str, record: Record) -> int:
         """The file that a record is about. Older logs name an object of a file FILE:OBJECT, and say no more."""
         if record.file_id:
             return self.number(record.file_id)
-        above, colon, _ = self._names.get(record.id, "").rpartition(":")
+        above, colon, _ = self._names.get(record.id, "").rpartition(":") if module in _OBJECTS else ("", "", "")
         return self.number(self._by_name.get(above, record.id) if colon else record.id)
 
     def number(self, record_id: int) -> int:
@@ -222,11 +236,31 @@ class _Files:
         return self._numbers[record_id]
 
 
-def _table(module: Module, files: _Files) -> Table:
+def _table(name: str, module: Module, files: _Files) -> Table:
     return Table(
         (*module.counters, *module.seconds),
-        tuple((files.of(one), one.rank, *one.counters, *map(_finite, one.seconds)) for one in module.records),
+        tuple(
+            (files.of(name, one), one.rank, *one.counters, *map(_finite, one.seconds))
+            for one in module.records
+            if -1 <= one.rank < MOST_RANKS
+        ),
     )
+
+
+def _targets(log: Log, files: _Files) -> tuple[tuple[Target, ...], list[str]]:
+    """Where files lie. Of a file of which one target is not known (-1) none is: it would seem to lie on the others."""
+    found: dict[Target, None] = {}
+    lacking: set[int] = set()
+    for row in log.lustre:
+        file = files.number(row["lustre"])
+        parts = list(zip(row["stripe_bytes"], row["targets"], strict=True))
+        if any(not 0 < size <= _MOST_BYTES or any(not 0 <= one <= _MOST_BYTES for one in on) for size, on in parts):
+            lacking.add(file)
+        else:
+            found.update(dict.fromkeys(Target(file, size, tuple(on)) for size, on in parts if on))
+    count = len(lacking)
+    words = [f"of {count:,} {plural('file', count)} the log does not say on which storage targets it lies"]
+    return tuple(one for one in found if one.file not in lacking), words[: bool(count)]
 
 
 def _finite(value: float) -> float:
@@ -237,14 +271,16 @@ def _rows(module: str, table: Module, files: _Files, odd: _Odd) -> Iterator[Coun
     kind = _KINDS[module]
     for record in table.records:
         values = table.values(record)
-        file = files.of(record)
+        file = files.of(module, record)
         for op, names in kind.calls.items():
-            calls = sum(odd.count(values, f"{kind.prefix}_{name}") for name in names)
+            calls = min(sum(odd.count(values, f"{kind.prefix}_{name}") for name in names), _MOST_BYTES)
             row = Counts(kind.layer, op, file, record.rank, calls)
             if op in ("write", "read"):
                 row = _moving(kind, op, row, values, odd)
             elif op == "meta":
                 row = replace(row, time_s=odd.time(values, f"{kind.prefix}_F_META_TIME"))
+            elif op == "wait":
+                row = replace(row, time_s=odd.time(values, f"{kind.prefix}_F_WAIT_TIME"))
             if row.calls or row.time_s or row.bytes:
                 yield row
 
@@ -271,26 +307,43 @@ def _time(values: Mapping[str, float], name: str) -> float:
 
 _ABOVE: Final = ("HDF5", "PnetCDF", "MPI-IO", "POSIX")
 """Of a file that several of these opened the first one made the calls of the others; STDIO is by itself."""
+_NEAR: Final = 0.99
+"""Of the time of the calls that it made a layer has all, but for what clocks leave."""
 
 
 def _nested(rows: list[Counts]) -> list[Counts]:
-    top: dict[int, int] = {}
+    """With what is outermost: of each file the highest layer that has the time of those below it.
+
+    A higher one without it did not make those calls, or its own were not timed (HDF5's and PnetCDF's by older versions,
+    attributes and what ends non-blocking calls by all).
+    """
+    spent: dict[int, dict[str, float]] = {}
     for row in rows:
         if row.layer in _ABOVE:
-            top[row.file] = min(top.get(row.file, len(_ABOVE)), _ABOVE.index(row.layer))
-    return [replace(row, outermost=row.layer not in _ABOVE or top[row.file] == _ABOVE.index(row.layer)) for row in rows]
+            times = spent.setdefault(row.file, {})
+            times[row.layer] = times.get(row.layer, 0.0) + row.time_s
+    top = {
+        file: next(layer for layer in _ABOVE if layer in times and times[layer] >= _NEAR * max(times.values()))
+        for file, times in spent.items()
+    }
+    return [replace(row, outermost=row.layer not in _ABOVE or top[row.file] == row.layer) for row in rows]
 
 
-def _busiest(log: Log) -> tuple[int, float]:
-    """The slowest rank of the shared record that took longest, of the outermost layer that has one."""
-    best = (-1, 0.0)
-    for name in ("POSIX", "MPI-IO"):
-        table = log.tables.get(name)
-        prefix = _KINDS[name].prefix
-        for record in table.records if table else ():
-            values = table.values(record) if table else {}
-            spent = _time(values, f"{prefix}_F_SLOWEST_RANK_TIME")
+def _busiest(log: Log, files: _Files, ranks: int) -> tuple[int, float]:
+    """The rank that was the slowest one of shared records for longest; of a file by the layer that says most of it."""
+    by_layer: dict[tuple[int, int], dict[str, float]] = {}
+    for name, table in log.tables.items():
+        layer, prefix, *_ = _KINDS[name]
+        for record in table.records:
+            if record.rank != SHARED:
+                continue
+            values = table.values(record)
             rank = int(values.get(f"{prefix}_SLOWEST_RANK", -1))
-            if record.rank < 0 and spent > best[1] and 0 <= rank < MOST_RANKS:
-                best = (rank, spent)
-    return best
+            if 0 <= rank < ranks:
+                times = by_layer.setdefault((rank, files.of(name, record)), {})
+                times[layer] = times.get(layer, 0.0) + _time(values, f"{prefix}_F_SLOWEST_RANK_TIME")
+    spent: dict[int, float] = {}
+    for (rank, _), times in by_layer.items():
+        spent[rank] = spent.get(rank, 0.0) + max(times.values())
+    rank = max(spent, key=lambda one: spent[one], default=-1)
+    return (rank, spent[rank]) if spent.get(rank) else (-1, 0.0)

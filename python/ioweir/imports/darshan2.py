@@ -92,10 +92,11 @@ _OF_POSIX: Final = {
 _OF_STDIO: Final = {
     "STDIO_OPENS": "POSIX_FOPENS", "STDIO_READS": "POSIX_FREADS", "STDIO_WRITES": "POSIX_FWRITES",
     "STDIO_SEEKS": "POSIX_FSEEKS", "STDIO_BYTES_READ": "BYTES_READ", "STDIO_BYTES_WRITTEN": "BYTES_WRITTEN",
+    "STDIO_SLOWEST_RANK": "SLOWEST_RANK",
 }  # fmt: skip
 _OF_MPIIO: Final = {
     **{f"MPIIO_{name}": name for name in COUNTERS[:11]},
-    "MPIIO_HINTS": "HINTS", "MPIIO_VIEWS": "VIEWS",
+    "MPIIO_HINTS": "HINTS", "MPIIO_VIEWS": "VIEWS", "MPIIO_SLOWEST_RANK": "SLOWEST_RANK",
     **{f"MPIIO_SIZE_{way}_AGG_{name}": f"SIZE_{way}_AGG_{name}" for way in ("READ", "WRITE") for name in _BINS.split()},
 }  # fmt: skip
 _MODULES: Final = {"POSIX": _OF_POSIX, "STDIO": _OF_STDIO, "MPI-IO": _OF_MPIIO}
@@ -133,6 +134,11 @@ def read(path: Path) -> Log:
         data, trouble = _expanded(file)
     order = next((one for one in ("<", ">") if _integer(data, 8, one) == MAGIC), None)
     version = data[:8].split(b"\0")[0].decode("ascii", "replace")
+    if order is not None and version.startswith("3."):
+        raise IoweirError(
+            f"'{path}' is a log of Darshan 3 that was compressed as a whole: expand it (gunzip, bunzip2), and import "
+            "what comes of it"
+        )
     if len(data) < JOB_BYTES or order is None:
         why = f": {trouble}" if trouble else ""
         raise IoweirError(f"'{path}' is compressed as a whole, and no log of Darshan 2 is in it{why}")

@@ -1,8 +1,9 @@
 """Reads a Darshan log through PyDarshan and prints it as lines of JSON: a process of its own, with limits.
 
 The library below PyDarshan is C, and a damaged log can end it or make it ask for any amount of memory; then what was
-printed until then is what there is. Knows nothing of ioweir: `python darshan_child.py LOG`. A line is one object:
-job, modules, names, columns of a module, record, lustre, heatmap, dxt, stopped, trouble, and at last end.
+printed until then is what there is. Knows nothing of ioweir: `python darshan_child.py LOG [MODULE_TO_LEAVE_OUT ...]`.
+A line is one object: job, modules, names, begin and columns of a module, record, lustre, heatmap, dxt, unread, stopped,
+trouble, and at last end.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ MOST_BYTES = 4 << 30
 MOST_CPU_S = 300
 COUNTED = ("POSIX", "MPI-IO", "STDIO", "H5F", "H5D", "PNETCDF_FILE", "PNETCDF_VAR")
 WHOLE = ("DXT_POSIX", "DXT_MPIIO")
+MOST_RECORDS = 1 << 20
+"""Of a module: nobody keeps more, and a small file may expand to very many."""
 SEGMENTS = 1 << 16
 """Of a DXT record that one line holds."""
 PR_SET_PDEATHSIG = 1
@@ -28,8 +31,8 @@ def say(**what: Any) -> None:
     sys.stdout.write(json.dumps(what, separators=(",", ":")) + "\n")
 
 
-def main(path: str) -> int:
-    """Print the log."""
+def main(path: str, *skipped: str) -> int:
+    """Print the log, without the modules that are named."""
     # Whoever asked may be killed. Before this line its end is seen, too: nobody reads what is printed first.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
@@ -46,7 +49,9 @@ def main(path: str) -> int:
         return 4
     reader.head()
     sys.stdout.flush()
-    for module in reader.modules:
+    for module in [name for name in reader.modules if name not in skipped]:
+        say(begin=module)
+        sys.stdout.flush()
         try:
             reader.module(module)
             if backend.libdutil.answer < 0:
@@ -79,6 +84,7 @@ class _Reader:
     def __init__(self, backend: Any, path: str) -> None:
         self.backend, self.path = backend, path
         self.modules: dict[str, Any] = {}
+        self._records = 0
         self.reopen()
 
     def reopen(self) -> None:
@@ -89,7 +95,7 @@ class _Reader:
 
     def _text(self, pointer: Any) -> str:
         words: bytes = self.backend.ffi.string(pointer)
-        return words.decode("utf-8", "replace")
+        return words.decode("utf-8", "surrogateescape")  # two names that are no UTF-8 stay two
 
     def head(self) -> None:
         """Who ran what, which modules there are, and the names of files."""
@@ -114,7 +120,10 @@ class _Reader:
         except Exception as error:
             say(trouble=f"modules: {type(error).__name__}: {error}")
         say(modules=self.modules)
-        self._names()
+        try:
+            self._names()
+        except Exception as error:
+            say(trouble=f"names of files: {type(error).__name__}: {error}")
 
     def _names(self) -> None:
         b = self.backend
@@ -129,9 +138,11 @@ class _Reader:
         b = self.backend
         b.libdutil.answer = 0
         self.reopen()
+        self._records = 0
         if module in COUNTED:
-            say(columns=module, counters=b.counter_names(module), seconds=b.fcounter_names(module))
-            while (found := b.log_get_record(self.log, module, dtype="numpy")) is not None:
+            names = {"counters": b.counter_names(module), "seconds": b.fcounter_names(module)}
+            say(columns=module, bytes=b.ffi.sizeof(b._structdefs[module].removesuffix("**").strip()), **names)
+            while self._wants(module) and (found := b.log_get_record(self.log, module, dtype="numpy")) is not None:
                 say(
                     record=module,
                     id=int(found["id"]),
@@ -141,15 +152,9 @@ class _Reader:
                     seconds=found["fcounters"].tolist(),
                 )
         elif module == "LUSTRE":
-            while (found := b.log_get_record(self.log, module, dtype="dict")) is not None:
-                parts = found["components"]
-                say(
-                    lustre=int(found["id"]),
-                    stripe_bytes=[int(part["counters"]["LUSTRE_COMP_STRIPE_SIZE"]) for part in parts],
-                    targets=[[int(target) for target in part["ost_ids"]] for part in parts],
-                )
+            self._layouts()
         elif module == "HEATMAP":
-            while (found := b.log_get_record(self.log, module)) is not None:
+            while self._wants(module) and (found := b.log_get_record(self.log, module)) is not None:
                 say(
                     heatmap=int(found["id"]),
                     rank=int(found["rank"]),
@@ -161,6 +166,37 @@ class _Reader:
             self._segments(module)
         else:
             say(unread=module)
+
+    def _wants(self, module: str) -> bool:
+        """Whether another record of the module is asked for."""
+        self._records += 1
+        if self._records == MOST_RECORDS + 1:
+            say(trouble=f"{module}: records beyond the first {MOST_RECORDS:,} are left out")
+        return self._records <= MOST_RECORDS
+
+    def _layouts(self) -> None:
+        """Lustre's layouts. PyDarshan reads as many targets as a part says, and stops at names that are no UTF-8."""
+        b = self.backend
+        names = b.counter_names("LUSTRE_COMP")
+        bytes_at, count_at = (names.index(f"LUSTRE_COMP_STRIPE_{what}") for what in ("SIZE", "COUNT"))
+        index = self.modules["LUSTRE"]["idx"]
+        record = b.libdutil.darshan_log_get_record
+        while self._wants("LUSTRE") and record(self.log["handle"], index, buffer := b.ffi.new("void **")) >= 1:
+            found = b.ffi.cast("struct darshan_lustre_record *", buffer[0])
+            parts = [found.comps[at].counters for at in range(found.num_comps)]
+            counts = [int(part[count_at]) for part in parts]
+            if min(counts, default=0) < 0 or sum(counts) > found.num_stripes:
+                raise ValueError(f"a record says it has {found.num_stripes} targets, and its parts {counts}"[:200])
+            ends = [sum(counts[: at + 1]) for at in range(len(counts))]
+            say(
+                lustre=int(found.base_rec.id),
+                stripe_bytes=[int(part[bytes_at]) for part in parts],
+                targets=[
+                    [int(found.ost_ids[at]) for at in range(end - count, end)]
+                    for count, end in zip(counts, ends, strict=True)
+                ],
+            )
+            b.libdutil.darshan_free(buffer[0])
 
     def _segments(self, module: str) -> None:
         """DXT's events, without PyDarshan's dictionary for each of them."""
@@ -194,4 +230,4 @@ class _Reader:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

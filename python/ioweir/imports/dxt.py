@@ -6,6 +6,7 @@ A file whose MPI-IO counters say that all calls were collective has collective e
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,15 +47,15 @@ def write(log: Log, file_of: Callable[[int], str], path_of_node: Callable[[int],
     made = Written()
     hosts: dict[str, dict[int, list[Mapping[str, Any]]]] = {}
     for row in log.segments:
-        if row["rank"] >= MOST_RANKS:
-            made.left_out += len(row["start"])
-        elif row["rank"] >= 0:
+        known = str(row["host"]) in hosts or len(hosts) < MOST_NODES
+        if known and 0 <= row["rank"] < MOST_RANKS:
             hosts.setdefault(str(row["host"]), {}).setdefault(int(row["rank"]), []).append(row)
+        else:
+            made.left_out += len(row["start"])
     functions = {function.name: function.id for function in function_table(compiled().functions())}
     collective = _collective(log)
+    end_ns = _ns(_seconds(log.job.get("run_time")) + 1)
     for number, (host, ranks) in enumerate(hosts.items()):
-        if number == MOST_NODES:
-            break
         path = path_of_node(number)
         writer = node_file.create(path, host[:255] or "unknown", epoch_ns)
         paths = {
@@ -64,8 +65,8 @@ def write(log: Log, file_of: Callable[[int], str], path_of_node: Callable[[int],
             used = dict.fromkeys(row["id"] for row in rows)
             thread = _begin(writer, rank, log, {paths[file]: file_of(file) for file in used})
             _events(writer, thread, _columns(rows, paths, functions, collective, made), made)
-            writer.finalize(thread, _ns(float(log.job.get("run_time", 0)) + 1))
-            writer.end(thread, _ns(float(log.job.get("run_time", 0)) + 1))
+            writer.finalize(thread, end_ns)
+            writer.end(thread, end_ns)
         node_file.finish(writer, path)
     return made
 
@@ -77,23 +78,25 @@ def _begin(writer: Any, rank: int, log: Log, paths: Mapping[int, str]) -> int:
     writer.process(thread, image, 0, rank + 1, 0, 0, executable)
     for number, path in paths.items():
         writer.file(thread, number, path)
-    writer.rank(thread, rank, max(int(log.job.get("nprocs", 1)), rank + 1) & 0xFFFFFFFF, 1, "")
+    writer.rank(thread, rank, min(max(int(log.job.get("nprocs", 1)), rank + 1), MOST_RANKS), 1, "")
     return thread
 
 
 def _collective(log: Log) -> set[int]:
-    """Files whose MPI-IO reads and writes were all collective."""
+    """Files whose MPI-IO reads and writes were all collective, of all ranks that have a record."""
     table = log.tables.get("MPI-IO")
-    found = set()
+    together: dict[int, int] = {}
+    by_itself: set[int] = set()
     for record in table.records if table else ():
         values = table.values(record) if table else {}
         data = {
-            how: values.get(f"MPIIO_{how}_WRITES", 0) + values.get(f"MPIIO_{how}_READS", 0)
+            how: sum(max(values.get(f"MPIIO_{how}_{op}", 0), 0) for op in ("WRITES", "READS"))
             for how in ("INDEP", "COLL", "SPLIT", "NB")
         }
-        if data["COLL"] > 0 and data["COLL"] == sum(data.values()):
-            found.add(record.id)
-    return found
+        together[record.id] = together.get(record.id, 0) + int(data["COLL"])
+        if data["COLL"] != sum(data.values()):
+            by_itself.add(record.id)
+    return {file for file, calls in together.items() if calls > 0} - by_itself
 
 
 def _columns(
@@ -178,3 +181,8 @@ def _events(writer: Any, thread: int, rows: np.ndarray[Any, Any], made: Written)
 
 def _ns(seconds: float) -> int:
     return round(min(max(seconds, 0.0), _MOST_S) * 1e9)
+
+
+def _seconds(value: Any) -> float:
+    number = float(value or 0)
+    return number if math.isfinite(number) else 0.0

@@ -1,4 +1,4 @@
-"""A trace of Recorder (versions 2.3 and 3.0) as events: a reader of its files, bounded whatever they say.
+"""A trace of Recorder (versions 2.3 and 3) as events: a reader of its files, bounded whatever they say.
 
 After the reader in Recorder's own repository (tools/reader.c): `recorder.mt` has the number of ranks, the resolution of
 times and the functions' names; N.cst (of all ranks: recorder.cst) numbers call signatures (thread, function, depth,
@@ -19,13 +19,15 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from ioweir.base.guarded_files import Folder
+from ioweir.base.units import plural
 from ioweir.errors import IoweirError, reason
+from ioweir.imports import recorder_files
+from ioweir.imports.recorder_files import HEAD, MOST_FILE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MOST_FILE: Final = 1 << 30
 MOST_RANKS: Final = 1 << 20
 _MOST_UNPACKED: Final = 256 << 20
 """Of what a thousandth of it may stand for in a file."""
@@ -40,6 +42,10 @@ _MOST_TROUBLES: Final = 20
 _HEAD: Final = 1024
 _V2: Final = struct.Struct("<i4xddii")
 _V3: Final = struct.Struct("<i8?4xddi4?")
+_NEW_V3: Final = struct.Struct("<5i8?4xddi4?")
+"""Version (three numbers), ranks and functions before what there was."""
+_NAME_BYTES: Final = 64
+_NEWEST: Final = 3
 _SIZES: Final = struct.Struct("<QQ")
 _DAMAGE: Final = (OSError, ValueError, KeyError, IndexError, struct.error, zlib.error)
 UNSEEN: Final = (
@@ -72,7 +78,22 @@ class RecorderTrace:
     merged: bool
     """All ranks share their signatures."""
     compressed_times: bool
+    files: Files
     troubles: list[str] = field(default_factory=list)
+    more_troubles: int = 0
+    """Ranks with one that is not listed."""
+
+    def of_a_rank(self, words: str) -> None:
+        """List a trouble of one rank, of very many only the first."""
+        if len(self.troubles) < _MOST_TROUBLES:
+            self.troubles.append(words)
+        else:
+            self.more_troubles += 1
+
+    def partial(self) -> list[str]:
+        """Why the trace is not whole."""
+        more = f"so it is with {self.more_troubles:,} more {plural('rank', self.more_troubles)}"
+        return [*dict.fromkeys(self.troubles), *[more][: self.more_troubles]]
 
 
 def is_recorder(path: Path) -> bool:
@@ -80,22 +101,27 @@ def is_recorder(path: Path) -> bool:
     if not path.is_dir():
         return False
     with Folder.open(path) as folder:
-        return folder.status("recorder.mt") is not None
+        return recorder_files.is_there(folder)
 
 
 def head(folder: Folder) -> RecorderTrace:
     """Versions, ranks and names of functions."""
     try:
-        version = _version(folder)
-        raw = folder.read("recorder.mt", 16 << 20)
+        files = Files(folder)
+        raw = files.read(HEAD, 16 << 20)
+        version = _version(folder, raw, files)
         if version[0] == 2:
             ranks, start, resolution, _, _ = _V2.unpack_from(raw)
             depths, merged, compressed, patterns, size = True, False, False, False, _V2.size
         else:
-            values = _V3.unpack_from(raw)
-            ranks, depths, start, resolution = values[0], values[8], values[9], values[10]
+            kind, ahead = (_NEW_V3, 4) if files.says_its_version else (_V3, 0)
+            values = kind.unpack_from(raw)[ahead:]
+            # The number of ranks stands before that of functions, which older ones do not say.
+            ranks = kind.unpack_from(raw)[3] if ahead else values[0]
+            depths, start, resolution = values[8], values[9], values[10]
             compressed, merged = values[12], values[13]
-            patterns, size = values[14] or values[15], _V3.size
+            patterns, size = values[14] or values[15], kind.size
+        names = _names(raw, size, values[0] if files.says_its_version else None)
     except (OSError, ValueError, struct.error) as error:
         raise IoweirError(f"'{folder.path}' cannot be read as a trace of Recorder: {_why(error)}") from error
     if not 0 < ranks <= MOST_RANKS or not 0 < resolution < 1 or not 0 <= start < 1 << 33:
@@ -103,16 +129,30 @@ def head(folder: Folder) -> RecorderTrace:
             f"'{folder.path}' cannot be read as a trace of Recorder: recorder.mt says {ranks} ranks (1 to {MOST_RANKS} "
             f"can be), clock ticks of {resolution:g} s (less than 1), and a start at {start:g} s since 1970"
         )
-    # Of version 2.3 the names may follow at once; later a block of 1,024 bytes is kept free for the head.
-    begin = _HEAD if not any(raw[size:_HEAD]) else size
-    names = raw[begin:].decode("utf-8", "replace").split("\n")
-    made = RecorderTrace(version, ranks, start, resolution, depths, names, merged, compressed)
+    made = RecorderTrace(version, ranks, start, resolution, depths, names, merged, compressed, files)
     if patterns:
         made.troubles.append("arguments that Recorder's pattern recognition has replaced are not known")
     return made
 
 
-def _version(folder: Folder) -> tuple[int, int]:
+def _names(raw: bytes, size: int, count: int | None) -> list[str]:
+    """Of functions, by number. `count`: so many of equal length follow the head; None: lines do."""
+    if count is not None:
+        if not 0 <= count <= (len(raw) - size) // _NAME_BYTES:
+            raise ValueError(f"recorder.mt is too short for the {count:,} functions that it says it has")
+        parts = (raw[size + _NAME_BYTES * at : size + _NAME_BYTES * (at + 1)] for at in range(count))
+        return [part.split(b"\0")[0].decode("utf-8", "replace") for part in parts]
+    # Of version 2.3 the names may follow at once; later a block of 1,024 bytes is kept free for the head.
+    begin = _HEAD if not any(raw[size:_HEAD]) else size
+    return raw[begin:].decode("utf-8", "replace").split("\n")
+
+
+def _version(folder: Folder, raw: bytes, files: Files) -> tuple[int, int]:
+    if files.says_its_version:
+        major, minor = struct.unpack_from("<ii", raw)
+        if major != _NEWEST:
+            raise ValueError(f"version {major}.{minor} is not known (2.3 and 3 are)")
+        return (major, minor)
     words = folder.read_text("VERSION", 256).strip().split(".")
     if len(words) < 2:
         raise ValueError(f"VERSION says '{words[0]}', which is no version")
@@ -122,35 +162,40 @@ def _version(folder: Folder) -> tuple[int, int]:
     return version
 
 
-def records(folder: Folder, trace: RecorderTrace) -> Iterator[tuple[int, list[tuple[Signature, float, float]]]]:
+def records(trace: RecorderTrace) -> Iterator[tuple[int, list[tuple[Signature, float, float]]]]:
     """Rank by rank its calls with their start and end, in seconds after the trace's start."""
     shared: dict[int, Signature] | None = None
     grammars: list[dict[int, list[tuple[int, int]]]] = []
     numbers: list[int] = []
     try:
         if trace.merged:
-            shared = _signatures(_unpacked(folder.read("recorder.cst", MOST_FILE))[0], trace)
-            raw = folder.read("ug.mt", 4 * MOST_RANKS + 4)
+            shared = _signatures(_unpacked(trace.files.read("recorder.cst", MOST_FILE))[0], trace)
+            raw = trace.files.read("ug.mt", 4 * MOST_RANKS + 4)
             numbers = list(struct.unpack_from(f"<{trace.ranks}i", raw))
-            grammars = _grammars(_unpacked(folder.read("ug.cfg", MOST_FILE)))
-        times = _Times(folder.read("recorder.ts", MOST_FILE), trace) if trace.version[0] > 2 else None
+            grammars = _grammars(_unpacked(trace.files.read("ug.cfg", MOST_FILE)))
+        times = _Times(trace.files.read("recorder.ts", MOST_FILE), trace) if trace.version[0] > 2 else None
     except _DAMAGE as error:
         trace.troubles.append(f"what all ranks share cannot be read: {_why(error)}")
         return
     for rank in range(trace.ranks):
         try:
             if shared is not None:
-                signatures, grammar = shared, grammars[numbers[rank]]
+                signatures, grammar = shared, grammars[_place(numbers[rank])]
             else:
-                blocks = [folder.read(f"{rank}.{end}", MOST_FILE) for end in ("cst", "cfg")]
+                blocks = [trace.files.read(f"{rank}.{end}", MOST_FILE) for end in ("cst", "cfg")]
                 if trace.version[0] > 2:
                     blocks = [_unpacked(block)[0] for block in blocks]
                 signatures, grammar = _signatures(blocks[0], trace), _grammar(blocks[1])
-            stamps = folder.read(f"{rank}.ts", MOST_FILE) if times is None else times.of(rank)
+            stamps = trace.files.read(f"{rank}.ts", MOST_FILE) if times is None else times.of(rank)
             yield rank, _calls(signatures, grammar, stamps, trace)
         except _DAMAGE as error:
-            if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append(f"rank {rank} cannot be read: {_why(error)}")
+            trace.of_a_rank(f"rank {rank} cannot be read: {_why(error)}")
+
+
+def _place(number: int) -> int:
+    if number < 0:
+        raise IndexError(f"grammar {number}")
+    return number
 
 
 def _why(error: Exception) -> str:
@@ -253,13 +298,11 @@ def _calls(
     before = 0.0
     for symbol in _sequence(grammar):
         if len(made) == _MOST_CALLS:
-            if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append(f"a rank's calls beyond the first {_MOST_CALLS:,} are left out")
+            trace.of_a_rank(f"a rank's calls beyond the first {_MOST_CALLS:,} are left out")
             break
         stamp = next(pairs, None)
         if stamp is None:
-            if len(trace.troubles) < _MOST_TROUBLES:
-                trace.troubles.append("a rank's times end before its calls do")
+            trace.of_a_rank("a rank's times end before its calls do")
             break
         start, end = (before + one * trace.resolution_s for one in stamp)
         made.append((signatures[symbol], start, max(end, start)))

@@ -12,7 +12,6 @@ from ioweir.trace.reader import function_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ioweir.base.guarded_files import Folder
     from ioweir.imports.recorder import RecorderTrace, Signature
 
 _MOST_S: Final = 1e8
@@ -69,14 +68,14 @@ class _Functions:
         return exact if exact is not None else found[0] if len(found) == 1 else None
 
 
-def write(folder: Folder, trace: RecorderTrace, path: str, epoch_ns: int) -> Written:
+def write(trace: RecorderTrace, path: str, epoch_ns: int) -> Written:
     """Write the trace's events into one file."""
     from ioweir.imports import recorder  # noqa: PLC0415
 
     made, functions = Written(), _Functions()
     writer = node_file.create(path, "unknown", epoch_ns)
     numbers: dict[str, int] = {}
-    for rank, calls in recorder.records(folder, trace):
+    for rank, calls in recorder.records(trace):
         image = rank + 1
         main = writer.begin_thread(image, 1, image, 0)
         writer.process(main, image, 0, image, 0, 0, "")

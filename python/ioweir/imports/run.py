@@ -6,14 +6,15 @@ import contextlib
 import json
 import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.guarded_files import Folder
 from ioweir.base.locate import NODE_FILES, RUN_FILE
 from ioweir.base.new_folder import whole_folder
-from ioweir.base.units import plural
+from ioweir.base.units import plural, size
+from ioweir.errors import IoweirError
 from ioweir.imports import darshan, darshan2, darshan_log, dxt, recorder, recorder_events
 from ioweir.trace import counted as sums
 from ioweir.trace.reader import SUMS_FILE
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ioweir.imports.darshan_log import Log
+
+
+_LATER: Final = 1.01
+_LATER_S: Final = 2.0
+"""Older versions of Darshan count a job's time in whole seconds, and clocks of nodes differ."""
 
 
 @dataclass
@@ -65,9 +71,9 @@ def _import_recorder(log: Path, output: Path) -> Imported:
         trace = recorder.head(source)
         with _new(output) as folder:
             epoch_ns = round(trace.start_s) * 1_000_000_000
-            written = recorder_events.write(source, trace, str(output / "node-0.iowt"), epoch_ns)
+            written = recorder_events.write(trace, str(output / "node-0.iowt"), epoch_ns)
             tool = f"Recorder {trace.version[0]}.{trace.version[1]}"
-            partial = list(dict.fromkeys(trace.troubles))
+            partial = trace.partial()
             unseen = [*recorder.UNSEEN]
             if written.left_out:
                 unseen.append(f"{written.left_out:,} calls of functions that ioweir does not know are left out")
@@ -97,8 +103,14 @@ def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Import
         partial.append(
             f"{written.left_out:,} segments of DXT whose ranks, times, sizes or offsets cannot be are left out"
         )
-    made = sums.replace_partial(made, partial)
-    folder.write(SUMS_FILE, json.dumps(sums.to_json(made), default=list, allow_nan=False))
+    last_s = max([written.last_s, *(row.last_s for row in made.counts)])
+    if wall_s == float(log.job.get("run_time") or 0) and last_s > _LATER * wall_s + _LATER_S:
+        partial.append(
+            f"the log says that calls ended {last_s:,.0f} s after the start of a job of {wall_s:,.0f} s: one of these "
+            "is wrong"
+        )
+    made, text = _fitting(sums.replace_partial(made, partial))
+    folder.write(SUMS_FILE, text)
     folder.write(RUN_FILE, json.dumps(_run(log, started, max(wall_s, 0.0), written.last_s), indent=1))
     return Imported(
         directory=str(output),
@@ -107,9 +119,32 @@ def _write(folder: Folder, output: Path, log: Log, made: sums.Counted) -> Import
         files=len(made.files),
         calls=sum(row.calls for row in made.counts),
         events=written.events,
-        partial=partial,
+        partial=list(made.partial),
         unseen=list(made.unseen),
     )
+
+
+def _fitting(made: sums.Counted) -> tuple[sums.Counted, str]:
+    """As much as `report` reads again, as JSON; what findings alone need goes first."""
+    text = _json(made)
+    if len(text) > sums.MOST_BYTES:
+        records = sum(len(table.rows) for table in made.tables.values())
+        why = (
+            f"the log is large: the counters of {records:,} records are left out, and with them some findings; figures "
+            "have all records"
+        )
+        made = replace(made, tables={}, heatmaps=(), partial=(*made.partial, why))
+        text = _json(made)
+    if len(text) > sums.MOST_BYTES:
+        raise IoweirError(
+            f"'{made.log}' cannot be imported: its sums take {size(len(text))}, and at most {size(sums.MOST_BYTES)} "
+            "are read; import logs of shorter runs"
+        )
+    return made, text
+
+
+def _json(made: sums.Counted) -> str:
+    return json.dumps(sums.to_json(made), default=list, allow_nan=False, separators=(",", ":"))
 
 
 def _time(value: Any) -> float:

@@ -384,8 +384,16 @@ def run(words: Sequence[str], options: Options) -> int:
     except OSError as error:
         # A full disk, or the program has removed it: its exit code is its own all the same.
         _say(f"the trace in {directory} is not finished: {error.strerror or error}")
-    report = _first_report(directory, options)
-    code = _conclude(directory, ended, options, report, program)
+    try:
+        report = _first_report(directory, options)
+        code = _conclude(directory, ended, options, report, program)
+    except ImportError as error:
+        # Somebody has removed ioweir, or is replacing it. The program's exit code is its own all the same.
+        _say(
+            f"the trace in {directory} is not reported: ioweir is not complete any more ({error}). "
+            f"When it is installed again: ioweir report {shlex.quote(shown(directory))}"
+        )
+        report, code = None, EXIT_VERIFY if options.verify and ended.shell_code == 0 else ended.shell_code
     if options.discard:
         if code == 0 and report is not None:
             _discard(directory, existed)

@@ -35,9 +35,34 @@ _SCRIPT = """#!{shell}
 # Written by `ioweir run`: passes its variables to the ranks of the real {name}, and not to the launcher itself.
 preload=$LD_PRELOAD
 unset LD_PRELOAD
-exec {python} -I -c {code} {library} "$preload" "$0" "$@"
+if [ -z "${{IOWEIR_GONE:-}}" ] && [ -x {python} ]; then exec {python} -I -c {code} {library} "$preload" "$0" "$@"; fi
+# Somebody has removed ioweir, or is replacing it, while the job runs: the job goes on with the real launcher.
+echo "ioweir: {name}: what it starts is not traced: ioweir is not complete any more in "{package} >&2
+unset IOWEIR_GONE
+preload=${{preload#{library}}}
+preload=${{preload#:}}
+if [ -n "$preload" ]; then export LD_PRELOAD="$preload"; fi
+rest=
+set -f
+IFS=:
+for folder in $PATH; do [ "$folder" = "${{0%/*}}" ] || rest=$rest:$folder; done
+unset IFS
+PATH=${{rest#:}}
+exec {name} "$@"
 """
-_CODE = "import sys; sys.path.insert(0, {package!r}); from ioweir.launch.shim import main; main(sys.argv[1:])"
+# Whatever keeps it from being loaded: the script decides anew, without it.
+_CODE = """\
+import os, sys
+sys.path.insert(0, {package!r})
+try:
+    from ioweir.launch.shim import main
+except Exception:
+    os.environ["IOWEIR_GONE"] = "1"
+    if sys.argv[2]:
+        os.environ["LD_PRELOAD"] = sys.argv[2]
+    os.execv(sys.argv[3], sys.argv[3:])
+main(sys.argv[1:])
+"""
 
 
 def write_shims(directory: Path, library: Path, search_path: str) -> list[str]:
@@ -48,7 +73,8 @@ def write_shims(directory: Path, library: Path, search_path: str) -> list[str]:
     directory.parent.mkdir(parents=True, exist_ok=True)
     directory.mkdir(mode=0o700)
     shell = next((line for path, line in _SHELLS if Path(path).exists()), _SHELLS[-1][1])
-    code = _CODE.format(package=str(Path(__file__).resolve().parents[2]))
+    package = str(Path(__file__).resolve().parents[2])
+    code = _CODE.format(package=package)
     with Folder.open(directory, own=True) as folder:
         for name in names:
             text = _SCRIPT.format(
@@ -57,6 +83,7 @@ def write_shims(directory: Path, library: Path, search_path: str) -> list[str]:
                 python=shlex.quote(sys.executable),
                 code=shlex.quote(code),
                 library=shlex.quote(str(library)),
+                package=shlex.quote(package),
             )
             folder.write(name, text, 0o700)
     return names

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ioweir import errors
 from ioweir.base import plain_text
+from ioweir.base.guarded_files import read_named
 from ioweir.errors import IoweirError
 from ioweir.launch import batch
 from ioweir.launch.run import make_directory
 from ioweir.loop import measure
 from ioweir.predict import tune
-from ioweir.replay import from_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,8 +58,17 @@ def prepare(
 
 
 def _planned(trace: Path, plan: Path, machine: str | None) -> dict[str, Any]:
-    storage = measure.storage_of(from_trace.read(trace)) if machine is None else None
-    return tune.tune(tune.Options(plan, machine, trace, storage=storage))
+    storage = measure.storage_if_known(trace) if machine is None else None
+    return tune.tune(tune.Options(plan, machine, trace, storage=storage, force=_is_of_tune(plan)))
+
+
+def _is_of_tune(plan: Path) -> bool:
+    """An earlier job's, which is replaced; nobody else's is."""
+    if not plan.exists():
+        return False
+    if read_named(plan).startswith(tune.MADE_BY.encode()):
+        return True
+    raise IoweirError(f"{plan} is there, and `ioweir tune` has not made it; move it, or name another --output")
 
 
 def _say(text: str) -> None:

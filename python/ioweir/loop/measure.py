@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import columns, progress, units
+from ioweir.base.compiled import compiled
 from ioweir.base.new_folder import require_writable
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
@@ -28,6 +29,8 @@ from ioweir.launch import kernel as kernels
 from ioweir.loop import turns
 from ioweir.loop.turns import AS_IT_IS, Way
 from ioweir.predict import estimated, tune
+from ioweir.predict.kinds import pattern_of
+from ioweir.predict.simulate import rule_text
 from ioweir.replay import from_trace
 from ioweir.replay import run as replay_run
 from ioweir.report import noise
@@ -70,15 +73,16 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     budget_s = options.budget_s
     if budget_s is not None:
         options = replace(options, budget_s=max(0.0, budget_s - (time.monotonic() - began)))
-    ways, expected_s = _ways(found, options, recorded, replay_run.DROP)
+    hidden = hidden_kinds(found, recorded)
+    ways, expected_s = _ways(found, options, recorded, replay_run.DROP, hidden)
     think = options.think or (replay_run.KEEP if any(map(_writes_behind, ways)) else replay_run.DROP)
     if think != replay_run.DROP:
-        ways, expected_s = _ways(found, options, recorded, think)
+        ways, expected_s = _ways(found, options, recorded, think, hidden)
     assert asked.trace is not None
     how = replay_run.Options(asked.trace, directory, think=think, mpi=options.mpi, seed=asked.seed)
     replay_run.check(how)
     kernels.refuse_too_many(len(recorded.ranks))
-    state = turns.State(asked.output, turns.key(asked, how, ways))
+    state = turns.State(asked.output, turns.key(asked, how, ways, recorded))
     resumed = state.load(ways)
     with replay_run.Prepared.make(how, recorded) as prepared:
         measured = turns.Measuring(
@@ -87,7 +91,7 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
         with_progress(measured)
     require_compared(ways, budget_s)
     chosen, reasons = judged(ways, found.machine if found.machine.gains is not None else None)
-    gain = None if chosen is None else gain_of(ways[0], chosen, _in_calls(recorded))
+    gain = None if chosen is None else gain_of(ways[0], chosen, None if recorded.plan else _in_calls(recorded))
     if gain is not None and gain.low is not None:
         reasons.append(gain.text())
     none: list[Any] = [None] * len(found.parts)
@@ -107,6 +111,10 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     }
     if options.think is None and think == replay_run.KEEP:
         reasons.append("replays waited between calls as the program did, for a plan writes meanwhile")
+    reasons += [
+        f"{pattern}: not replayed, for its files cannot have their names in a replay, so that no rule matches them"
+        for pattern in sorted(hidden)
+    ]
     reasons += _not_replayed(found)
     result["reasons"] += [*reasons, *estimated.told(decisions, asked.machine), *tune.of_all(found, picks)]
     result["reasons"].append(
@@ -129,12 +137,27 @@ def tune_measured(asked: tune.Options, options: Options) -> dict[str, Any]:
     return result
 
 
-def _ways(found: tune.Simulated, options: Options, recorded: Recorded, think: str) -> tuple[list[Way], float]:
+def hidden_kinds(found: tune.Simulated, recorded: Recorded) -> frozenset[str]:
+    """Patterns of files of which some have a name in a replay that their own rule does not match."""
+    names = {path: PurePosixPath(name).name for path, name in zip(recorded.paths, recorded.names, strict=True)}
+    hidden = set()
+    for part in found.parts:
+        pattern = part.kind.pattern
+        rule = rule_text({"writers": "everyone"}, pattern)
+        mine = (name for path, name in names.items() if pattern_of(PurePosixPath(path).name) == pattern)
+        if any(compiled().match_plan(rule, "a rule", name) is None for name in mine):
+            hidden.add(pattern)
+    return frozenset(hidden)
+
+
+def _ways(
+    found: tune.Simulated, options: Options, recorded: Recorded, think: str, hidden: frozenset[str]
+) -> tuple[list[Way], float]:
     """As many plans as a round has time for, and seconds of one replay, by what was recorded."""
     in_calls = _in_calls(recorded)
     expected_s = in_calls + replay_run.think_factor(think) * max(0.0, recorded.seconds() - in_calls)
     most = options.contenders or min(_MOST, max(_FEWEST, int(_ROUND_S / max(expected_s, 1e-9))))
-    return contenders(found, most), expected_s
+    return contenders(found, most, hidden), expected_s
 
 
 def _in_calls(recorded: Recorded) -> float:
@@ -142,15 +165,20 @@ def _in_calls(recorded: Recorded) -> float:
     return max((sum(op.end - op.start for op in rank.ops) / 1e9 for rank in recorded.ranks), default=0.0)
 
 
-def contenders(found: tune.Simulated, most: int) -> list[Way]:
+def contenders(found: tune.Simulated, most: int, hidden: frozenset[str] = frozenset()) -> list[Way]:
     """The program as it is, and the plans that the simulation holds for the fastest, whether or not they help in it.
 
     The first plan has the fastest candidate for the files of each kind, the second one the second. Of those that differ
     in their buffer alone only the fastest counts. Only the kind with most time is tried with what does not help it.
     MPI-IO hints of findings are one more way, all of them together, without a plan.
+
+    `hidden`: kinds whose rules match nothing in a replay.
     """
     ways = [Way(AS_IT_IS)]
-    ranked = [_ranked(part, most, helping=number > 0) for number, part in enumerate(found.parts)]
+    ranked = [
+        [] if part.kind.pattern in hidden else _ranked(part, most, helping=number > 0)
+        for number, part in enumerate(found.parts)
+    ]
     for number in range(min(most, max(map(len, ranked)))):
         # Where a part has no more, its best stays in the plan.
         picks = [rows[min(number, len(rows) - 1)] if rows else None for rows in ranked]
@@ -185,7 +213,7 @@ def _carriers(ways: Sequence[Way], parts: int) -> list[estimated.Carrier | None]
     harmless = [
         way
         for way in ways[1:]
-        if way.rules and way.seconds and not way.other_form
+        if way.rules and way.seconds and untouched.seconds and not way.other_form
         and noise.difference(untouched.seconds, way.seconds).verdict != noise.SLOWER
     ]  # fmt: skip
     if not harmless:
@@ -215,7 +243,7 @@ def judged(ways: Sequence[Way], machine: Machine | None = None) -> tuple[Way | N
     untouched, plans = ways[0], ways[1:]
     reasons, helping = [], []
     for way in plans:
-        found = noise.difference(untouched.seconds, way.seconds) if way.seconds else None
+        found = noise.difference(untouched.seconds, way.seconds) if way.seconds and untouched.seconds else None
         reasons.append(f"measured: {_said(way, found)}")
         if found is not None and found.verdict == noise.FASTER:
             helping.append(way)
@@ -256,13 +284,18 @@ class Gain:
     low: float | None
     high: float | None
     """The ends hold what the replays leave open, and how they differ from the program. None where each ran once."""
-    recorded_in_calls_s: float
-    """Of the rank that spent most there."""
+    recorded_in_calls_s: float | None
+    """Of the rank that spent most there. None: another plan was in force then, and it says nothing."""
     replayed_in_calls_s: float
     """The same of the replays without a plan, their median."""
 
     def text(self) -> str:
         """For the reasons."""
+        if self.recorded_in_calls_s is None:
+            return (
+                f"in the program {self.low:.2f} to {self.high:.2f} times as fast as without a plan, as far as replays "
+                "show it: the run was recorded under one, so that its own time says nothing"
+            )
         return (
             f"in the program {self.low:.2f} to {self.high:.2f} times as fast: its calls took "
             f"{units.seconds(self.recorded_in_calls_s)} when recorded, {units.seconds(self.replayed_in_calls_s)} in "
@@ -270,7 +303,7 @@ class Gain:
         )
 
 
-def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float) -> Gain:
+def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float | None) -> Gain:
     """What replays say of the program.
 
     The program's calls took R, and in the replays T. A plan that gains g there takes T / g. Of what R is longer, the
@@ -282,6 +315,8 @@ def gain_of(untouched: Way, chosen: Way, recorded_in_calls_s: float) -> Gain:
     replayed = noise.median(untouched.in_calls)
     if found.low is None or found.high is None:
         return Gain(found.ratio, None, None, recorded_in_calls_s, replayed)
+    if recorded_in_calls_s is None:
+        return Gain(found.ratio, found.low, found.high, None, replayed)
     ends = [found.low, found.high]
     for end in (found.low, found.high):
         ends.append(recorded_in_calls_s / (replayed / end))
@@ -302,7 +337,7 @@ def _said(way: Way, found: noise.Difference | None) -> str:
 
 def _described(untouched: Way, way: Way) -> dict[str, Any]:
     row: dict[str, Any] = {"strategy": way.name, "seconds": way.seconds, "out": way.out or None}
-    if way is not untouched and way.seconds:
+    if way is not untouched and way.seconds and untouched.seconds:
         found = noise.difference(untouched.seconds, way.seconds)
         row |= {"ratio": found.ratio, "low": found.low, "high": found.high, "verdict": found.verdict}
     return row
@@ -335,6 +370,14 @@ def storage_of(recorded: Recorded) -> Path:
         for op in rank.ops:
             moved[op.file] += op.moved
     return Path(PurePosixPath(recorded.paths[moved.most_common(1)[0][0]]).parent)
+
+
+def storage_if_known(trace: Path) -> Path | None:
+    """The same of a trace; None where no replay can be made of it, which simulations may still take."""
+    try:
+        return storage_of(from_trace.read(trace))
+    except IoweirError:
+        return None
 
 
 def _directory(options: Options, recorded: Recorded) -> Path:
@@ -377,7 +420,7 @@ def require_compared(ways: Sequence[Way], budget_s: float | None) -> None:
     untouched, plans = ways[0], ways[1:]
     untried = any(not way.out and not way.seconds for way in plans)
     compared = untouched.seconds and (not untried or any(way.seconds for way in plans))
-    if budget_s is not None and not compared:
+    if budget_s is not None and plans and not compared:
         raise IoweirError(
             f"--budget {units.seconds(budget_s)} is too short: it ended before a plan could be compared with the "
             f"program as it is ({_kept(ways)}, kept: the same command goes on). No plan is written. Give a larger "
@@ -415,5 +458,5 @@ def to_text(result: dict[str, Any]) -> list[str]:
         lines += [time] if ratio is None else columns.row(time, f"{units.times(ratio)}: {row['verdict']}")
     lines += ["", *result["reasons"]]
     if result["output"]:
-        return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]
+        return [*lines, "", f"{result['output']} is written: ioweir run --plan {shlex.quote(result['output'])} -- CMD"]
     return [*lines, "", "No plan is written."]

@@ -23,11 +23,14 @@ from ioweir.launch import forwarding, wrappers
 from ioweir.launch import run as launch_run
 from ioweir.loop import measure
 from ioweir.predict import estimated, machine, tune
-from ioweir.replay import from_trace
+from ioweir.report.lacking import partial_reasons
 from ioweir.trace import reader
+from ioweir.trace.attribute import attribute_processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ioweir.trace.reader import Trace
 
 BEFORE: Final = "before"
 AFTER: Final = "after"
@@ -114,7 +117,7 @@ def _planned(folder: Path, options: Options) -> dict[str, Any]:
     asked = tune.Options(folder / PLAN, options.machine, folder / BEFORE)
     if options.measure:
         return measure.tune_measured(asked, measure.Options())
-    return tune.tune(replace(asked, storage=measure.storage_of(from_trace.read(folder / BEFORE))))
+    return tune.tune(replace(asked, storage=measure.storage_if_known(folder / BEFORE)))
 
 
 def _measured(result: dict[str, Any]) -> dict[str, float]:
@@ -129,7 +132,13 @@ def verdict(folder: Path, expected: dict[str, float], how: str) -> list[str]:
 
     `how`: was expected, "predicted" or "measured" by replays.
     """
-    walls, spent = zip(*(_seconds(folder / name) for name in (BEFORE, AFTER)), strict=True)
+    traces = [reader.read(folder / name) for name in (BEFORE, AFTER)]
+    for name, trace in zip((BEFORE, AFTER), traces, strict=True):
+        if trace.dropped or trace.disabled_processes or trace.damage:
+            # What is lacking in one of them would be taken for a gain.
+            why = partial_reasons(trace, attribute_processes(trace.processes))
+            raise IoweirError(f"the trace {folder / name} is partial: {'; '.join(why)}")
+    walls, spent = zip(*map(_seconds, traces), strict=True)
     io_ratio = spent[0] / spent[1] if spent[1] > 0 else 1.0
     wall_ratio = walls[0] / walls[1] if walls[1] > 0 else 1.0
     word = "faster" if io_ratio > 1 else "slower"
@@ -155,11 +164,10 @@ def _ratio(predicted: dict[str, float]) -> str:
     return f"{units.times(predicted['ratio'])} ({predicted['ratio_low']:.2f} .. {predicted['ratio_high']:.2f})"
 
 
-def _seconds(directory: Path) -> tuple[float, float]:
+def _seconds(trace: Trace) -> tuple[float, float]:
     """Of a run: seconds of the program, and of MPI-IO calls, of the rank with most of them."""
     import numpy as np  # noqa: PLC0415
 
-    trace = reader.read(directory)
     functions = [function.id for function in trace.functions if function.layer == reader.MPI_IO]
     events = trace.events
     outermost = np.isin(events.function, functions) & (events.origin == 0)

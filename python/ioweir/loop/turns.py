@@ -30,6 +30,8 @@ from ioweir.report import noise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ioweir.replay.model import Recorded
+
 AS_IT_IS: Final = "as it is"
 _STATE_BYTES: Final = 1 << 20
 _STATE_SUFFIX: Final = ".measured.json"
@@ -41,6 +43,10 @@ _ROUNDS_S: Final = 15.0
 """More than the fewest are made up to so long: short replays differ most from run to run."""
 _WARM_UP_S: Final = 2.0
 """Longer replays have no use for a turn that is not counted: what is done only once is a small part of them."""
+_MOST_TURNS: Final = 500
+"""Of a launch: each has words on the runner's command line, and files that are there before it."""
+_MOST_KEPT: Final = 2000
+"""Times of a way in a kept state. More are not believed, for comparing them takes memory by their number."""
 _LEAST_S: Final = 1e-6
 """The runner tells no shorter times."""
 _HOPELESS: Final = 3.0
@@ -79,7 +85,7 @@ class State:
 
     def __init__(self, output: Path, key: str) -> None:
         self._folder = output.parent
-        self._name = f".{output.name}{_STATE_SUFFIX}"
+        self._name = f".{output.name[:200]}{_STATE_SUFFIX}"
         self._key = key
 
     def load(self, ways: Sequence[Way]) -> int:
@@ -110,10 +116,14 @@ class State:
             folder.remove(self._name, missing_ok=True)
 
 
-def key(asked: tune.Options, how: replay_run.Options, ways: Sequence[Way]) -> str:
-    """Of what is measured: other plans, another trace or place are another measurement."""
+def key(asked: tune.Options, how: replay_run.Options, ways: Sequence[Way], recorded: Recorded | None = None) -> str:
+    """Of what is measured: other plans, another trace or place are another measurement.
+
+    `recorded`: of the trace, for another run may have been recorded into a directory of the same name.
+    """
     assert asked.trace is not None
-    words = [str(asked.trace.resolve()), str(how.directory.resolve()), how.think, str(how.mpi), str(how.seed)]
+    words = [] if recorded is None else [str(number) for number in _figures(recorded)]
+    words += [str(asked.trace.resolve()), str(how.directory.resolve()), how.think, str(how.mpi), str(how.seed)]
     words += [word for way in ways for word in (tune.rules_text(way.rules), *way.hints)]
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -168,15 +178,18 @@ class Measuring:
         left = [way for way in self.ways if not way.out]
         begun = min(len(way.seconds) for way in left)
         turns: list[Way] = []
+        took = 0.0
         for number in range(begun, self._most_rounds()):
             # A round that was interrupted is finished first.
             waiting = [way for way in left if len(way.seconds) <= number]
             known = all(way.seconds for way in left)
-            if turns and (not known or sum(map(_expected, turns + waiting)) > _LAUNCH_S):
+            took += sum(map(_expected, waiting))
+            if turns and (not known or took > _LAUNCH_S or len(turns) >= _MOST_TURNS):
                 break
             self._order.shuffle(waiting)
             turns += waiting
-        return turns[: max(1, self._prepared.room_for_turns() - int(self._warms_up))]
+        most = min(_MOST_TURNS, self._prepared.room_for_turns())
+        return turns[: max(1, most - int(self._warms_up))]
 
     def _affordable(self, turns: list[Way]) -> list[Way]:
         """As many as the budget has left; of one replay the cost is not known before."""
@@ -251,10 +264,19 @@ class Measuring:
         return noise.difference(self.ways[0].seconds, left[0].seconds).verdict == noise.FASTER
 
 
-def _times(found: Sequence[Any]) -> list[float]:
+def _figures(recorded: Recorded) -> list[float]:
+    """Of a run that no other run has: what it did, and how many nanoseconds that took."""
+    spent = sum(op.end - op.start for rank in recorded.ranks for op in rank.ops)
+    moved = [recorded.moved(kind) for kind in ("write", "read")]
+    return [len(recorded.ranks), recorded.calls(), *moved, recorded.seconds(), spent]
+
+
+def _times(found: Any) -> list[float]:
     """Of a file that anybody may have changed."""
+    if not isinstance(found, list) or len(found) > _MOST_KEPT:
+        raise ValueError("no list of times")
     times = [float(one) for one in found]
-    if not all(0 < one < 1e9 for one in times):
+    if not all(_LEAST_S <= one < 1e9 for one in times):
         raise ValueError("no times")
     return times
 

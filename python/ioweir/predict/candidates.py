@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import units
@@ -19,6 +19,8 @@ _BUFFERS: Final = ("4 MiB", "16 MiB", "64 MiB")
 _STRIPES: Final = ("1 MiB", "4 MiB", "16 MiB")
 _SAME_FORM: Final = "shared"
 _MIB: Final = 1 << 20
+_OF_NEW_FILES: Final = frozenset({"stripe", "targets"})
+_OF_GATHERING: Final = ("writers", "domains", "order", "threshold", "buffer")
 TABLES: Final = ("hdf5", "netcdf")
 """Keys that change what a library above MPI-IO does: a replay makes the calls that were recorded beneath it."""
 
@@ -113,6 +115,25 @@ def candidates(ranks: int, ranks_a_node: int, targets: int, *, folders: bool = F
         yield Candidate("log", {"mapping": "log"})
     if ranks > 1 and targets > 1 and folders:
         yield Candidate("log on the good targets", {"mapping": "log", "targets": "auto"})
+
+
+def of_independent_calls(all_candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Of these what is another way for calls that each rank makes by itself: no writers gather their bytes.
+
+    Where the bytes lie can be another place all the same.
+    """
+    for candidate in all_candidates:
+        writers = str(candidate.keys.get("writers", ""))
+        if candidate.instead is not None or not writers.startswith(("aggregators", "auto")):
+            yield candidate
+        elif not candidate.same_form:
+            others = {name: value for name, value in candidate.keys.items() if name not in _OF_GATHERING}
+            yield replace(candidate, keys={**others, "writers": "everyone"})
+
+
+def of_found_files(all_candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Of these what changes how a file is moved that is there before: only new files are divided, or get stripes."""
+    return (one for one in all_candidates if one.same_form and _OF_NEW_FILES.isdisjoint(one.keys))
 
 
 def behind(largest: int, ranks_of_node: int) -> Iterator[Candidate]:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from ioweir.trace.reader import Requests, Trace
 
-_NUMBER: Final = re.compile(r"\d+")
+_BYTE: Final = r"\\x[89a-f][0-9a-f]|[\ud800-\udfff]"
+"""One that is no UTF-8, for which a trace's paths have four letters. No rule can hold it."""
+_NUMBER: Final = re.compile(rf"(?:\d|{_BYTE})+")
 _LEAST_SHARE: Final = 0.02
 """Of the time in MPI-IO data calls: a kind with less is not worth a rule."""
 _MOST_KINDS: Final = 8
@@ -54,14 +56,17 @@ class _Sums:
 
 
 def pattern_of(name: str) -> str:
-    """Example: dump.00042.h5 -> dump.*.h5: what says the kind of a file stays."""
+    """Example: dump.00042.h5 -> dump.*.h5: what says the kind of a file stays.
+
+    A plan is UTF-8: bytes of a name that are none are left open as numbers are.
+    """
     return "*".join(re.sub(r"([\\*?\[\]])", r"\\\1", part) for part in _parts(name))
 
 
 def _parts(name: str) -> list[str]:
     """What stands between the numbers."""
     suffix = PurePosixPath(name).suffix
-    if not suffix[1:2].isalpha():
+    if not suffix[1:2].isalpha() or re.search(_BYTE, suffix):
         suffix = ""
     *others, last = _NUMBER.split(name.removesuffix(suffix))
     return [*others, last + suffix]
@@ -92,8 +97,12 @@ def of_trace(trace: Trace, requests: Requests, directory: Path, file: str | None
     sums: dict[str, _Sums] = {}
     patterns = [pattern_of(PurePosixPath(path).name) for path in trace.paths]
     columns = (requests.process, requests.path, requests.bytes, requests.duration_ns)
+    nameless = 0
     for process, number, moved, spent in zip(*(column.tolist() for column in columns), strict=True):
         path = trace.paths[number]
+        if not path:  # of the system, or open when the trace began: no rule matches it
+            nameless += 1
+            continue
         mine = sums.setdefault(patterns[number], _Sums({}, {}))
         of_file = mine.moved.setdefault(path, {})
         of_file[process] = of_file.get(process, 0) + moved
@@ -111,13 +120,15 @@ def of_trace(trace: Trace, requests: Requests, directory: Path, file: str | None
     kinds = [_kind(name, mine, longest[name] / total) for name, mine in moving.items()]
     kinds.sort(key=lambda kind: (-kind.share, -kind.files, kind.pattern))
     kept = [kind for kind in kinds[:_MOST_KINDS] if kind.share >= _LEAST_SHARE] or kinds[:1]
-    others = kinds[len(kept) :]
-    if not others:
-        return kept, []
-    share = sum(kind.share for kind in others)
-    return kept, [
-        f"{len(others)} other kinds of files have {share:.0%} of the time in MPI-IO data calls: no plan for them"
-    ]
+    remarks = []
+    if others := kinds[len(kept) :]:
+        share = sum(kind.share for kind in others)
+        remarks.append(
+            f"{len(others)} other kinds of files have {share:.0%} of the time in MPI-IO data calls: no plan for them"
+        )
+    if nameless:
+        remarks.append(f"{nameless} MPI-IO data calls are on files without a name in the trace: no plan for them")
+    return kept, remarks
 
 
 def with_beside(kinds: list[Kind], trace: Trace) -> list[Kind]:

@@ -113,6 +113,14 @@ class Program(Protocol):
     def compute_s(self) -> float:
         """Between two calls that write."""
 
+    @property
+    def made(self) -> bool:
+        """The file is new, as far as is known."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is not known of it."""
+
     def once(
         self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
     ) -> dict[str, Any]:
@@ -128,6 +136,8 @@ class Kernel:
     ranks: int
     compute_s: float
     alone: bool = False
+    remarks: tuple[str, ...] = ()
+    made: bool = True
 
     @property
     def what(self) -> str:
@@ -314,7 +324,7 @@ def _result(
         "machine": machine.name,
         "plan": plan.where_from,
         "strategy": runs[0]["strategy"],
-        "remarks": runs[0]["remarks"],
+        "remarks": [*program.remarks, *_doubts(program, plan, runs), *runs[0]["remarks"]],
         "runs": len(runs),
         "seed": options.seed,
         "interval": f"the lowest and the highest of {len(runs)} runs, over seeds and open figures",
@@ -325,6 +335,18 @@ def _result(
         "operations": counted["operations"],
         "events": sum(run["events"] for run in runs),
     }
+
+
+def _doubts(program: Program, plan: PlanRule, runs: Sequence[dict[str, Any]]) -> list[str]:
+    """What a plan does in the simulation, and does not do in the program."""
+    strategy = runs[0]["strategy"]
+    gathers = any(f"writers {who}" in strategy for who in ("aggregators", "auto")) and "mapping log" not in strategy
+    doubts = []
+    if program.alone and gathers and not plan.by_library:
+        doubts.append("each rank makes its calls by itself: in fact no writers gather them, and the plan gains less")
+    if not program.made and "mapping shared" not in strategy:
+        doubts.append("the program does not make the file: in fact no plan divides one that is there before")
+    return doubts
 
 
 def phase(all_runs: Sequence[dict[str, Any]], direction: str) -> dict[str, Any]:

@@ -25,11 +25,20 @@ from ioweir.base.runs import RUNS_DIFFER
 from ioweir.errors import EXIT_USAGE, IoweirError, reason
 from ioweir.predict import estimated, gains, kinds, machine_of_trace, netcdf_parts, simulate, thinking, workload
 from ioweir.predict import machine as machines
-from ioweir.predict.candidates import Candidate, behind, candidates, mapping_word, with_more
+from ioweir.predict.candidates import (
+    Candidate,
+    behind,
+    candidates,
+    mapping_word,
+    of_found_files,
+    of_independent_calls,
+    with_more,
+)
 from ioweir.predict.kinds import Kind
 from ioweir.predict.simulate import PlanRule
 from ioweir.report.lacking import partial_reasons
 from ioweir.trace.attribute import attribute_processes
+from ioweir.trace.pattern import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,6 +49,9 @@ if TYPE_CHECKING:
 
 _OPENING: Final = ("metadata.open_s", "metadata.create_s", "metadata.stat_s")
 """Of machines that say what opening costs."""
+_MADE_BY: Final = "made by ioweir tune"
+MADE_BY: Final = f"# {_MADE_BY}"
+"""A plan's file begins so."""
 _MUCH_SLOWER: Final = 0.5
 """In the best of all runs: what differs in the stripes alone does not make up for it."""
 
@@ -237,6 +249,10 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
     found = kinds.with_beside(found, loaded)
     who = attribute_processes(loaded.processes)
     remarks += [f"the trace is partial: {why}" for why in partial_reasons(loaded, who)]
+    if plan := plan_of(loaded):
+        remarks.append(
+            f"the run was recorded under {plan}: what is taken from its times, as by findings, is under that plan"
+        )
     programs: list[_Asked] = []
     behinds: dict[str, str] = {}
     for kind in found:
@@ -250,6 +266,10 @@ def _programs(options: Options, machine: Machine) -> tuple[list[_Asked], list[st
         asked_of, why_not_behind, reasons = _with_own(loaded, requests, kind, program, machine)
         programs.append(asked_of)
         behinds[kind.pattern] = why_not_behind
+        reasons += workload.of_independent_calls(program, requests, loaded)
+        reasons += workload.of_atomic_mode(loaded, kind.path)
+        if not program.made:
+            reasons.append("the program does not make the file: plans that divide or stripe new files were not tried")
         remarks += reasons if len(found) == 1 else [f"{kind.pattern}: {reason}" for reason in reasons]
     if not programs:
         raise IoweirError(f"{options.trace}: {'; '.join(remarks)}")
@@ -319,7 +339,10 @@ def _part(
     slow: set[str] = set()
     folders = bool(machine.figures.get("targets.folders"))
     usual = candidates(program.ranks, *_nodes_and_targets(machine), folders=folders)
-    for candidate in with_more([*asked.own, *usual], more):
+    tried = with_more([*asked.own, *usual], more)
+    if program.alone:
+        tried = of_independent_calls(tried)
+    for candidate in tried if program.made else of_found_files(tried):
         if until is not None and time.monotonic() > until and part.rows:
             part.left += 1
             continue
@@ -497,7 +520,7 @@ def described(row: Mapping[str, Any]) -> str:
 
 
 def _plan_text(options: Options, result: Mapping[str, Any], rules: str) -> str:
-    lines = [f"made by ioweir tune for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
+    lines = [f"{_MADE_BY} for {result['what']}", f"machine: {result['machine']}", *result["reasons"]]
     shown = shlex.quote(str(options.output))
     lines.append(f"SIMULATED, {options.repeat} runs; measure it: ioweir run --plan {shown} -- CMD")
     return commented(lines, rules)
@@ -536,7 +559,7 @@ def to_text(result: Mapping[str, Any]) -> list[str]:
         lines.append("")
     lines += result["reasons"]
     if result["output"]:
-        return [*lines, "", f"{result['output']} is written: ioweir run --plan {result['output']} -- CMD"]
+        return [*lines, "", f"{result['output']} is written: ioweir run --plan {shlex.quote(result['output'])} -- CMD"]
     return [*lines, "", "No plan is written."]
 
 

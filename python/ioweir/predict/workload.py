@@ -6,13 +6,17 @@ What does not live here: the trace's own reading of requests (trace/pattern.py),
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base.compiled import compiled
+from ioweir.base.runs import RUNS_DIFFER
+from ioweir.base.units import plural
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import scaling
 from ioweir.predict.simulate import called
+from ioweir.report.lacking import partial_reasons
 from ioweir.trace import pattern, reader
+from ioweir.trace.attribute import attribute_processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +24,10 @@ if TYPE_CHECKING:
 
     from ioweir.predict.simulate import PlanRule
     from ioweir.trace.reader import Requests, Trace
+
+_CREATE: Final = 1
+"""MPI_MODE_CREATE, of both libraries."""
+_NONBLOCKING: Final = "MPI_File_i"
 
 Calls = list[list[pattern.Extents]]
 """Of each call and rank what it asked for."""
@@ -42,6 +50,10 @@ class Recorded:
     """Of arrays, as the program's datatypes have them; 0: not known."""
     computing: tuple[float, ...] = ()
     """Seconds behind each call that writes, where they are not all `compute_s`."""
+    remarks: tuple[str, ...] = ()
+    """What the trace lacks."""
+    made: bool = True
+    """The program may make the file; else it was there before."""
 
     def once(
         self, figures: dict[str, float], slowdown: list[float], plan: PlanRule, seed: int, recorder: Any = None
@@ -63,18 +75,19 @@ class Recorded:
 def of_traces(directories: Sequence[Path], file: str | None, ranks: int | None, compute_s: float) -> Recorded:
     """As recorded, or scaled to another number of ranks, which several traces tell more of than one."""
     all_recorded = [of_trace(directory, file, compute_s) for directory in directories]
-    largest = max(all_recorded, key=lambda one: one.ranks)
-    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
-    if ranks is None and len(all_recorded) > 1:
-        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
-    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
-        return largest
-    if any(one.by_one for one in all_recorded):
+    remarks = tuple(dict.fromkeys(remark for one in all_recorded for remark in one.remarks))
+    largest = replace(max(all_recorded, key=lambda one: one.ranks), remarks=remarks)
+    if ranks is not None and any(one.by_one for one in all_recorded):
         raise IoweirError(
             f"--ranks {ranks}: {largest.path} is used by one rank alone; a file a rank is not scaled. Simulate a "
             'kernel (--kernel ior-segmented) under mapping = "grouped:N"',
             EXIT_USAGE,
         )
+    scaling.require_different([one.ranks for one in all_recorded], scaling.SIMULATE)
+    if ranks is None and len(all_recorded) > 1:
+        raise IoweirError("several traces are there to be scaled: say to how many ranks, --ranks N", EXIT_USAGE)
+    if ranks is None or (ranks == largest.ranks and len(all_recorded) == 1):
+        return largest
     if len({one.alone for one in all_recorded}) > 1:
         raise IoweirError("--trace: in one trace the ranks' calls are collective, in another not", EXIT_USAGE)
     dimensions = max(one.dimensions for one in all_recorded)
@@ -92,7 +105,9 @@ def of_trace(directory: Path, file: str | None, compute_s: float) -> Recorded:
     """The file that is named, else the one with most bytes. Raises IoweirError where its calls are not known."""
     loaded = loaded_whole(directory)
     requests = loaded.requests()
-    return of_file(loaded, requests, _chosen(loaded, requests, file, directory), directory, compute_s)
+    found = of_file(loaded, requests, _chosen(loaded, requests, file, directory), directory, compute_s)
+    why = partial_reasons(loaded, attribute_processes(loaded.processes))
+    return replace(found, remarks=tuple(f"the trace is partial: {one}" for one in why))
 
 
 def loaded_whole(directory: Path) -> Trace:
@@ -108,14 +123,110 @@ def loaded_whole(directory: Path) -> Trace:
 
 def of_file(loaded: Trace, requests: Requests, path: str, directory: Path, compute_s: float) -> Recorded:
     """The calls of one file. Raises IoweirError where they are not known."""
-    count = pattern.ranks_of(loaded)
     numbers = _numbers(loaded, requests, path)
+    count = _program_of(loaded, requests, path)
+    together, by_one = _opened_by(loaded, requests, numbers), count > 1 and len(numbers) == 1
+    if len(numbers) <= together < count:
+        # Others have no part in what these ranks do with the file, under a plan either.
+        count, numbers = together, {place: numbers[rank] for place, rank in enumerate(sorted(numbers))}
     written = _calls(requests, numbers, count, path, writes=True)
     read = _calls(requests, numbers, count, path, writes=False)
-    alone = not any(bool(requests.collective[number]) for calls in numbers.values() for number in calls)
-    what = f"{path} of {directory}: {len(written)} writes and {len(read)} reads of {count} ranks"
-    by_one = count > 1 and sum(bool(calls) for calls in numbers.values()) == 1
-    return Recorded(what, path, count, alone, written, read, compute_s, by_one, _dimensions(loaded, requests, path))
+    gathered = _gathered(loaded, requests)
+    together_made = any(bool(gathered[number]) for calls in numbers.values() for number in calls)
+    what = f"{path} of {directory}: {len(written)} writes and {len(read)} reads of {count} {plural('rank', count)}"
+    return Recorded(
+        what, path, count, not together_made or together == 1, written, read, compute_s, by_one,
+        _dimensions(loaded, requests, path), made=bool(written) and _is_made(loaded, path),
+    )  # fmt: skip
+
+
+def _is_made(trace: Trace, path: str) -> bool:
+    """Whether some rank opened the file to make it, or the trace does not say how it was opened."""
+    import numpy as np  # noqa: PLC0415
+
+    events = trace.events
+    opens = [function.id for function in trace.functions if function.name == "MPI_File_open"]
+    mine = [number for number, name in enumerate(trace.paths) if name == path]
+    good = (events.flags & reader.FLAG_FAILED) == 0
+    modes = events.offset[np.isin(events.function, opens) & np.isin(events.path, mine) & good].tolist()
+    return not modes or any(mode < 0 or mode & _CREATE for mode in modes)
+
+
+def _gathered(trace: Trace, requests: Requests) -> Any:
+    """Of each request whether ranks make it together, so that writers may gather their bytes under a plan.
+
+    A call that does not block moves its rank's own bytes there, if it is collective, too.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    begun = [function.id for function in trace.functions if function.name.startswith(_NONBLOCKING)]
+    return (requests.collective != 0) & ~np.isin(requests.function, begun)
+
+
+def _opened_by(trace: Trace, requests: Requests, numbers: dict[int, list[int]]) -> int:
+    """How many ranks the largest communicator has that opened the file; the most there are where that is not known."""
+    used = {int(requests.access[number]) for calls in numbers.values() for number in calls}
+    sizes = {trace.accesses[access].ranks if access else 0 for access in used}
+    return max(sizes) if sizes and min(sizes) > 0 else pattern.ranks_of(trace)
+
+
+def _program_of(trace: Trace, requests: Requests, path: str) -> int:
+    """How many ranks the program has that uses the file: a script may start several, of other numbers of ranks."""
+    columns = zip(requests.process.tolist(), requests.path.tolist(), strict=True)
+    users = {
+        process for process, its in set(columns) if trace.processes[process].rank >= 0 and trace.paths[its] == path
+    }
+    sizes = sorted({trace.processes[process].ranks for process in users})
+    if len(sizes) != 1:
+        what = f"MPI programs of {' and '.join(map(str, sizes))} ranks" if sizes else "no rank of an MPI program"
+        raise IoweirError(
+            f"{path}: {what} moved its bytes in this trace; simulate takes the calls of one program. Record each by "
+            "itself"
+        )
+    return int(sizes[0])
+
+
+def of_independent_calls(program: Recorded, requests: Requests, trace: Trace) -> list[str]:
+    """What is to be said of calls that each rank makes by itself."""
+    import numpy as np  # noqa: PLC0415
+
+    mine = np.isin(requests.path, [number for number, name in enumerate(trace.paths) if name == program.path])
+    begun = [function.id for function in trace.functions if function.name.startswith(_NONBLOCKING)]
+    said = []
+    if np.isin(requests.function[mine], begun).any():
+        said.append(
+            "some of its calls do not block; under a plan they have ended when they return, and what they hid behind "
+            "computing is not simulated"
+        )
+    if program.alone:
+        return [
+            *said,
+            "each rank makes its calls by itself: no writers gather them, so that only plans were tried under which "
+            "ranks move their own bytes",
+        ]
+    moved = int(requests.bytes[mine].sum())
+    share = int(requests.bytes[mine & ~_gathered(trace, requests)].sum()) / moved if moved else 0.0
+    if share < RUNS_DIFFER:
+        return said
+    return [
+        *said,
+        f"{share:.0%} of the bytes move in independent calls, which no writers gather: the simulation gathers them, "
+        "too, and states gains too large",
+    ]
+
+
+def of_atomic_mode(trace: Trace, path: str) -> list[str]:
+    """What is to be said of a file in atomic mode."""
+    import numpy as np  # noqa: PLC0415
+
+    sets = [function.id for function in trace.functions if function.name == "MPI_File_set_atomicity"]
+    used = trace.events.path[np.isin(trace.events.function, sets)]
+    if not any(trace.paths[number] == path for number in set(used.tolist())):
+        return []
+    return [
+        "the program calls MPI_File_set_atomicity; in atomic mode the MPI library makes all calls on one file, so that "
+        "only plans that divide it gain anything"
+    ]
 
 
 def _dimensions(trace: Trace, requests: Requests, path: str) -> int:
@@ -139,7 +250,8 @@ def _dimensions(trace: Trace, requests: Requests, path: str) -> int:
 def _chosen(trace: Trace, requests: Requests, file: str | None, directory: Path) -> str:
     sums: dict[str, int] = {}
     for path, moved in zip(requests.path.tolist(), requests.bytes.tolist(), strict=True):
-        sums[trace.paths[path]] = sums.get(trace.paths[path], 0) + moved
+        if trace.paths[path]:
+            sums[trace.paths[path]] = sums.get(trace.paths[path], 0) + moved
     if not sums or max(sums.values()) == 0:
         trace.require_events(directory, "simulate")
         raise IoweirError(f"{directory}: no MPI-IO call of this trace moved a byte; simulate takes MPI-IO calls")

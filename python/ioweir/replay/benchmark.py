@@ -6,6 +6,7 @@ Not here: the C that calls stand for (benchmark_c.py), finding loops (fold.py).
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -58,7 +59,7 @@ def make(trace: Path, output: Path) -> dict[str, Any]:
         "tables": program.tables,
         "left_out": [{"what": what, "calls": calls} for what, calls in recorded.left_out.most_common()],
         "stand_ins": [{"what": what, "calls": calls} for what, calls in recorded.stand_ins.most_common()],
-        "inputs": {"files": len(recorded.inputs), "bytes": sum(recorded.inputs.values())},
+        "inputs": {"files": len(recorded.inputs), "bytes": recorded.found_bytes()},
     }
 
 
@@ -142,6 +143,7 @@ def _refuse_what_has_no_c(recorded: Recorded) -> None:
 
 def to_text(result: dict[str, Any]) -> list[str]:
     """For a person."""
+    where = shlex.quote(result["output"])
     lines = [
         f"{result['output']}/benchmark.c: {result['lines']} lines, "
         f"{result['calls']} {units.plural('call', result['calls'])} of "
@@ -154,7 +156,7 @@ def to_text(result: dict[str, Any]) -> list[str]:
             lines += [f"    {row['calls']:>8}  {row['what']}" for row in rows]
     return [
         *lines,
-        f"  make -C {result['output']} && mpiexec -n {result['ranks']} {result['output']}/benchmark -d WHERE",
+        f"  make -C {where} && mpiexec -n {result['ranks']} {where}/benchmark -d WHERE",
     ]
 
 

@@ -340,7 +340,11 @@ class Program:
         return lines
 
     def _main(self, groups: Sequence[str]) -> str:
-        inputs = "".join(f"    make_input({file}, {size});\n" for file, size in sorted(self._recorded.inputs.items()))
+        inputs = "".join(
+            f"    make_input({file}, {low}, {high});\n"
+            for file in sorted(self._recorded.inputs)
+            for low, high in self._recorded.found_parts.get(file) or [(0, 0)]
+        )
         if len(self._kinds) == 1:
             run = "    part_0();"
         else:

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ioweir.base.units import gaps
+from ioweir.base.units import gaps, plural
 from ioweir.errors import IoweirError
 from ioweir.programs import linking
-from ioweir.replay import groups, meetings, names, order, posix_files
+from ioweir.replay import groups, inputs, locks, meetings, names, order
 from ioweir.replay.datatypes import Pieces
 from ioweir.replay.model import RankCalls, Recorded
-from ioweir.replay.mpi_files import CREATE, MpiFiles, Row
+from ioweir.replay.mpi_files import MpiFiles, Row
 from ioweir.replay.posix_files import PosixFiles
+from ioweir.report.lacking import partial_reasons
 from ioweir.trace import reader
-from ioweir.trace.pattern import ranks_of
+from ioweir.trace.attribute import attribute_processes
+from ioweir.trace.pattern import plan_of, ranks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ioweir.replay.model import Op
     from ioweir.trace.reader import Column, Trace
 
 MOST_CALLS: Final = 20_000_000
@@ -49,9 +50,10 @@ def of_trace(trace: Trace, count: int, what: str) -> Recorded:
     chosen, failed = _outermost(trace)
     if chosen.size > MOST_CALLS:
         raise IoweirError(f"{what}: {chosen.size:,} calls; replay takes {MOST_CALLS:,} at most")
+    _require_one_after_another(trace, chosen, processes, what)
     paths, number_of = _files(trace, chosen, processes)
     recorded = Recorded([RankCalls(rank) for rank in range(count)], paths, names.names_of(paths), trace.datatypes)
-    recorded.mpi = _library(trace, processes)
+    recorded.mpi, recorded.plan = _library(trace, processes), plan_of(trace)
     ends = _ends(trace)
     pieces = Pieces(trace.datatypes)
     handles = []
@@ -72,7 +74,8 @@ def of_trace(trace: Trace, count: int, what: str) -> Recorded:
         posix.end()
         handles += mpi.handles
     groups.put_together(recorded, handles)
-    find_inputs(recorded)
+    inputs.find(recorded)
+    locks.leave_out_shared(recorded)
     meetings.find(trace, recorded, processes)
     order.put_in_order(recorded)
     if count_failed := sum(1 for path in trace.events.path[failed].tolist() if path in number_of):
@@ -104,6 +107,26 @@ def _processes(trace: Trace, count: int, what: str) -> list[list[int]]:
             "takes programs of one number of ranks. Record each by itself"
         )
     return found
+
+
+def _require_one_after_another(trace: Trace, chosen: Column, processes: Sequence[Sequence[int]], what: str) -> None:
+    """A script may start programs at once, whose ranks have the same numbers: of them no rank's calls have an order."""
+    import numpy as np  # noqa: PLC0415
+
+    events = trace.events
+    for rank, images in enumerate(processes):
+        until = None
+        for image in images if len(images) > 1 else ():
+            mine = chosen[events.process[chosen] == image]
+            if mine.size == 0:
+                continue
+            starts = events.start_ns[mine]
+            if until is not None and int(starts.min()) < until:
+                raise IoweirError(
+                    f"{what}: this trace holds two MPI programs that ran at the same time (rank {rank} of both made "
+                    "calls meanwhile); replay takes programs one after another. Record each by itself"
+                )
+            until = int(np.max(starts + events.duration_ns[mine]))
 
 
 def _outermost(trace: Trace) -> tuple[Column, Column]:
@@ -142,8 +165,11 @@ def _files(trace: Trace, chosen: Column, processes: Sequence[Sequence[int]]) -> 
 
     mine = np.isin(trace.events.process[chosen], [image for images in processes for image in images])
     used = sorted(set(trace.events.path[chosen[mine]].tolist()))
-    kept = [path for path in used if names.is_data(trace.paths[path])]
-    return [trace.paths[path] for path in kept], {path: number for number, path in enumerate(kept)}
+    whole, file_of = trace.files
+    kept = [path for path in used if names.is_data(whole[file_of[path]])]
+    paths = list(dict.fromkeys(whole[file_of[path]] for path in kept))
+    numbers = {path: number for number, path in enumerate(paths)}
+    return paths, {path: numbers[whole[file_of[path]]] for path in kept}
 
 
 def _library(trace: Trace, processes: Sequence[Sequence[int]]) -> str:
@@ -181,62 +207,22 @@ def _rows(
                   low, high)  # fmt: skip
 
 
-def find_inputs(recorded: Recorded) -> None:
-    """Files that the program found: what it did first with them was not making them."""
-    order: list[tuple[int, int, int, Op]] = sorted(
-        (op.start, rank.rank, number, op)
-        for rank in recorded.ranks
-        for number, op in enumerate(rank.ops)
-        if op.file >= 0 and op.use
-    )
-    written: dict[int, int] = {}
-    emptying: dict[int, list[Op]] = {}
-    removed: set[int] = set()
-    missed: list[Op] = []
-    """Streams that keep what is in their file, where no call before has made one."""
-    for _, _, _, op in order:
-        made = op.use in ("make", "write")
-        if op.name == "MPI_File_open":
-            made = bool(op.arguments[2] & CREATE)
-        elif op.name == "fopen" and op.use == "make" and op.arguments[2] == posix_files.KEEPING:
-            if op.file in removed:
-                op.arguments[2] = posix_files.MAKING
-            elif op.file not in written:
-                missed.append(op)
-        if made:
-            removed.discard(op.file)
-        if op.file not in written:
-            written[op.file] = 0
-            if not made:
-                recorded.inputs[op.file] = 0
-        if op.use == "write":
-            written[op.file] = written[op.file] + op.moved if op.at_end else max(written[op.file], op.high)
-        elif op.use == "read" and op.high > max(written[op.file], recorded.inputs.get(op.file, 0)) and op.moved:
-            recorded.inputs[op.file] = op.high
-            for stream in emptying.pop(op.file, []):  # what was found is there still: they have not emptied the file
-                stream.arguments[2] = posix_files.KEEPING
-        elif op.name == "fopen" and op.arguments[2] in posix_files.EMPTYING:
-            emptying.setdefault(op.file, []).append(op)
-        elif op.use == "remove":
-            emptying.pop(op.file, None)
-            removed.add(op.file)
-        if op.name == "rename":
-            written[op.arguments[1]] = written[op.file]
-            emptying.pop(op.arguments[1], None)
-            removed.discard(op.arguments[1])
-    for op in missed:
-        if op.file not in recorded.inputs:
-            op.arguments[2] = posix_files.MAKING
-
-
 def _remark(trace: Trace, recorded: Recorded, chosen: Column, processes: Sequence[Sequence[int]]) -> None:
     events = trace.events
     if simulated := trace.run.get("simulated"):
         machine = simulated.get("machine") if isinstance(simulated, dict) else None
         recorded.remarks.append(f"nothing was recorded: the trace is SIMULATED, on {machine}, and so are its times")
-    if trace.dropped or trace.damage:
+    if recorded.plan:
         recorded.remarks.append(
-            f"the trace is partial: {trace.dropped} events were dropped, {len(trace.damage)} damages"
+            f"the run was recorded under {recorded.plan}, and so are its times; its own calls are replayed"
+        )
+    who = attribute_processes(trace.processes)
+    recorded.remarks += [f"the trace is partial: {why}" for why in partial_reasons(trace, who)]
+    moving = {op.file for rank in recorded.ranks for op in rank.ops if op.moved}
+    if others := [file for file in names.renamed(recorded.paths, recorded.names) if file in moving]:
+        recorded.remarks.append(
+            f"{len(others)} {plural('file', len(others))} cannot have the recorded name here, so that a plan's pattern "
+            f"may miss what it is for: {recorded.paths[others[0]]} is {recorded.names[others[0]]}"
         )
     ours = {image for images in processes for image in images}
     threads = {trace.threads[thread].process for thread in set(events.thread[chosen].tolist())} & ours

@@ -99,7 +99,13 @@ class Recorded:
     groups: list[list[int]] = field(default_factory=list)
     inputs: dict[int, int] = field(default_factory=dict)
     """Files that were there before, and their sizes as far as they were read."""
+    found_parts: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    """Of these files what is read, from byte to byte; the rest may be a hole."""
+    stored_bytes: int = 0
+    """That the files need at the end, at least, besides those."""
     mpi: str = ""
+    plan: str = ""
+    """Under which it was recorded."""
     meetings: list[int] = field(default_factory=list)
     """Times in order. All ranks wait for each other before their first op that begins then or later."""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -128,6 +134,10 @@ class Recorded:
     def calls(self) -> int:
         """Of all ranks."""
         return sum(len(rank.ops) for rank in self.ranks)
+
+    def found_bytes(self) -> int:
+        """Of the files that were there before, without holes."""
+        return sum(high - low for parts in self.found_parts.values() for low, high in parts)
 
     def moved(self, kind: str) -> int:
         """Bytes that were read or written, as `kind` says."""

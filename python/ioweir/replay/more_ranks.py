@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.predict import scaling, workload
-from ioweir.replay import from_trace, order
+from ioweir.replay import inputs, order
 from ioweir.replay.datatypes import BYTE
 from ioweir.replay.model import Handle, Instance, Op, RankCalls, Recorded
 from ioweir.trace import pattern
@@ -104,14 +104,15 @@ def on_ranks(directory: Path, recorded: Recorded, ranks: int, more: Sequence[Pat
         )
     made = Recorded(
         [RankCalls(rank) for rank in range(ranks)], recorded.paths, recorded.names, (), [list(range(ranks))],
-        mpi=recorded.mpi, meetings=list(recorded.meetings), left_out=left_out, remarks=list(recorded.remarks),
+        mpi=recorded.mpi, plan=recorded.plan, meetings=list(recorded.meetings), left_out=left_out,
+        remarks=list(recorded.remarks),
     )  # fmt: skip
     types = _Types()
     openings: dict[int, Instance] = {}
     for rank in made.ranks:
         _Rank(rank, recorded.ranks[rank.rank % len(recorded.ranks)], files, types, openings, made.stand_ins).make()
     made.datatypes = tuple(types.made)
-    from_trace.find_inputs(made)
+    inputs.find(made)
     order.put_in_order(made)
     for file in files.values():
         made.remarks.append(f"{recorded.paths[file.number]}, {len(recorded.ranks)} ranks on {ranks}: {file.how}")

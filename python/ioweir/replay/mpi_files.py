@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 CREATE: Final = 1
 """MPI_MODE_CREATE, of both libraries."""
+_MODES: Final = 0x1FF & ~64
+"""All but MPI_MODE_EXCL: the program met no file there, and whoever does the same again may meet the one of before."""
 _REPRESENTATIONS: Final = ("native", "external32", "internal")
 _NO_VALUE: Final = frozenset(
     f"MPI_File_{name}" for name in (
@@ -34,6 +36,7 @@ _VALUE: Final = frozenset(
 )
 _WAITS: Final = {"MPI_Wait": "MPI_Wait", "MPI_Waitall": "MPI_Waitall", "MPI_Test": "MPI_Test"}
 _KINDS: Final = ("_at", "_at_all", "_at_all_begin")
+_UNENDED: Final = "a split collective that does not end"
 
 
 class Row(NamedTuple):
@@ -131,6 +134,9 @@ class MpiFiles:
                 last = self._calls.ops[-1].end if self._calls.ops else 0
                 self._calls.ops.append(Op("MPI_Wait", [slot], last, last, handle.file, handle))
         self._requests.clear()
+        for handle in self.handles:
+            if handle.begun is not None:
+                handle.bad = _UNENDED
 
     # ---------------------------------------------------------------------------------------------- open and close
 
@@ -152,7 +158,9 @@ class MpiFiles:
         self.handles.append(handle)
         self._by_number[self._opened] = handle
         self._of_file.setdefault(row.file, []).append(handle)
-        op = Op("MPI_File_open", [number, row.file, row.offset & 0x1FF, -1], row.start, row.end, row.file, handle, True)
+        op = Op(
+            "MPI_File_open", [number, row.file, row.offset & _MODES, -1], row.start, row.end, row.file, handle, True
+        )
         op.use = "make" if row.offset & CREATE else "look"
         self._calls.ops.append(op)
 
@@ -167,7 +175,7 @@ class MpiFiles:
         self._of_file[handle.file].remove(handle)
         heapq.heappush(self._free, handle.number)
         if handle.begun is not None:
-            handle.bad = "a split collective that does not end"
+            handle.bad = _UNENDED
 
     def _handle(self, row: Row) -> Handle | None:
         if row.access:

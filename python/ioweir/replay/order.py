@@ -1,8 +1,9 @@
 """What of one rank has to come before what of another: files are there before others open them, bytes before reads.
 
 A trace does not hold the program's messages. What one rank did to a file and had ended when another one began to use
-it is taken for a cause, and the other waits for it. Lives here: finding these pairs, and whether all ranks get to
-their end with them. Not here: calls that ranks make together, which wait for each other by themselves.
+it is taken for a cause, and the other waits for it. Locks are taken in the order in which they were taken. Lives
+here: finding these pairs, and whether all ranks get to their end with them. Not here: calls that ranks make together,
+which wait for each other by themselves; which locks there are (locks.py).
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ioweir.errors import IoweirError
+from ioweir.replay import locks, posix_files
 
 if TYPE_CHECKING:
     from ioweir.replay.model import Op, RankCalls, Recorded
 
 _TAGS: Final = 32_000
 _NONBLOCKING: Final = "MPI_File_i"
+_ANYWHERE: Final = 1 << 63
 
 
 @dataclass
@@ -29,27 +32,64 @@ class _FileState:
     last: dict[int, int] = field(default_factory=dict)
     written: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """(number, low, high)"""
+    version: int = 0
+    """Of `made`: who has seen it need not look again."""
+    seen: dict[int, int] = field(default_factory=dict)
+    """By rank the version."""
+    held: dict[tuple[int, str], list[tuple[int, int, int]]] = field(default_factory=dict)
+    """Locks by rank and family: (descriptor, low, high)"""
+    given: dict[str, list[tuple[int, int, int, int]]] = field(default_factory=dict)
+    """By family of locks (rank, number, low, high) of the last calls that gave one back, of any bytes once."""
 
     def take(self, rank: int, number: int, op: Op) -> None:
         self.last[rank] = max(number, self.last.get(rank, -1))
-        if op.use in ("make", "remove"):
+        if op.use in ("make", "remove") or _may_shrink(op):
             self.made[rank] = max(number, self.made.get(rank, -1))
-        if op.use == "write" and op.high > op.low:
-            before, low, high = self.written.get(rank, (-1, op.low, op.high))
-            self.written[rank] = (max(number, before), min(low, op.low), max(high, op.high))
+            self.version += 1
+        # What only sets a size makes all bytes before it. Where the end was behind which a call wrote, nobody says.
+        begin = op.low if op.moved and not op.at_end else 0
+        end = _ANYWHERE if op.at_end else op.high
+        if op.use == "write" and end > begin:
+            before, low, high = self.written.get(rank, (-1, begin, end))
+            self.written[rank] = (max(number, before), min(low, begin), max(high, end))
 
     def needed(self, op: Op, rank: int) -> list[tuple[int, int]]:
         """Of which ranks which calls must have been made."""
-        if op.use == "remove":
+        if op.use == "remove" or _may_shrink(op):
             found = self.last
-        elif op.use == "read":
-            found = dict(self.made)
-            for other, (number, low, high) in self.written.items():
+        else:
+            found = {} if self.seen.get(rank, -1) == self.version else dict(self.made)
+            self.seen[rank] = self.version
+            for other, (number, low, high) in self.written.items() if op.use == "read" else ():
                 if low < op.high and op.low < high:
                     found[other] = max(number, found.get(other, -1))
-        else:
-            found = self.made
         return [(other, number) for other, number in found.items() if other != rank]
+
+    def give(self, rank: int, number: int, op: Op) -> None:
+        """Notes that from now on others may have the rank's locks."""
+        for family in locks.FAMILIES if op.name == "close" else (locks.GIVES.get(op.name, ""),):
+            held = self.held.get((rank, family), [])
+            for one in [one for one in held if locks.gives(op, family, *one)]:
+                held.remove(one)
+                _, low, high = one
+                # Who had this lock has waited for all who had parts of it before.
+                kept = [last for last in self.given.get(family, ()) if not (low <= last[2] and last[3] <= high)]
+                self.given[family] = [*kept, (rank, number, low, high)]
+
+    def given_before(self, op: Op, rank: int) -> list[tuple[int, int]]:
+        """Takes a lock; by which ranks and calls others were given back that had bytes of it."""
+        low, high = locks.span(op)
+        family = locks.family(op)
+        self.held.setdefault((rank, family), []).append((op.arguments[0], low, high))
+        its = self.given.get(family, ())
+        return [(other, number) for other, number, begin, end in its if other != rank and begin < high and low < end]
+
+
+def _may_shrink(op: Op) -> bool:
+    """Whether bytes may be gone behind the call that others have read before."""
+    return op.name in ("creat", "truncate", "ftruncate") or (
+        op.name == "fopen" and op.arguments[2] in posix_files.EMPTYING
+    )
 
 
 def put_in_order(recorded: Recorded) -> None:
@@ -63,21 +103,27 @@ def put_in_order(recorded: Recorded) -> None:
     for rank in ranks:
         rank.before.clear()
         rank.after.clear()
+    locks.leave_out_all(recorded)
     if not _Run(ranks, []).all_end():
         raise IoweirError(
             "the ranks' collective calls do not fit together: some would wait for ever. The trace is damaged, or calls "
             "are missing in it; record the program anew"
         )
     recorded.remarks.append(
-        "the clocks of the nodes disagree, so that nothing is known of the order among ranks but what collective calls "
-        "give: ranks that read what others have written may come too early"
+        "no replay can keep the order among ranks that the recorded times give (clocks of nodes disagree, or threads "
+        "of a rank waited for each other): it has that of collective calls alone, and ranks that read what others have "
+        "written may come too early"
     )
 
 
 def _pairs(ranks: list[RankCalls]) -> list[tuple[int, int, int, int]]:
     """(rank and number of what comes before, rank and number of what comes after)"""
+    # Who takes a lock may have waited for it: what counts is when it had it, and when others began to give it back.
     order = sorted(
-        (op.start, rank.rank, number) for rank in ranks for number, op in enumerate(rank.ops) if op.file >= 0
+        (op.end if op.name in locks.TAKES else op.start, rank.rank, number)
+        for rank in ranks
+        for number, op in enumerate(rank.ops)
+        if op.file >= 0
     )
     files: defaultdict[int, _FileState] = defaultdict(_FileState)
     waited: dict[tuple[int, int], int] = {}
@@ -91,7 +137,12 @@ def _pairs(ranks: list[RankCalls]) -> list[tuple[int, int, int, int]]:
                 files[file].take(other, ended, op)
         op = ranks[rank].ops[number]
         heapq.heappush(under_way, (op.end, rank, number))
-        for other, before in [pair for file in _files_of(op) for pair in files[file].needed(op, rank)]:
+        if op.name in locks.TAKES:
+            needed = files[op.file].given_before(op, rank)
+        else:
+            needed = [pair for file in _files_of(op) for pair in files[file].needed(op, rank)]
+            files[op.file].give(rank, number, op)
+        for other, before in needed:
             if _took_part(rank, ranks[other].ops[before]) or waited.get((rank, other), -1) >= before:
                 continue
             waited[rank, other] = before

@@ -266,7 +266,9 @@ class PosixFiles:
             opened.appends = True
         if name in _AT_POSITION or name in ("fread", "fwrite"):
             opened.place = place + row.bytes
-        if kind == "write" and not op.at_end:
+        if op.at_end:
+            self._reached.setdefault(row.file, _Reached()).since += row.bytes
+        elif kind == "write":
             may_empty = name == "fwrite" and opened.first == "write" and opened.first_place == 0
             self._reached.setdefault(row.file, _Reached()).wrote(opened, place + row.bytes, may_empty=may_empty)
         elif kind == "read" and row.file in self._reached:

@@ -14,12 +14,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from ioweir.base import plain_text, processes, units
+from ioweir.base.compiled import compiled
 from ioweir.base.guarded_files import Folder
 from ioweir.base.new_folder import require_empty, require_writable, whole_folder
 from ioweir.containers import container
 from ioweir.errors import EXIT_USAGE, IoweirError
 from ioweir.launch import forwarding
 from ioweir.launch import kernel as kernels
+from ioweir.plan.plan_check import check_plan
 from ioweir.replay import from_trace, write
 
 if TYPE_CHECKING:
@@ -71,8 +73,11 @@ def think_factor(text: str) -> float:
 def replay(options: Options) -> dict[str, Any]:
     """Reads the trace and carries it out once; or only writes the scripts."""
     check(options)
+    plan = None if options.plan is None else check_plan(options.plan, None)
     original = from_trace.read(options.trace)
     recorded = _scaled(options, original)
+    if plan is not None:
+        recorded.remarks += _missed(options, recorded, plan)
     kernels.refuse_too_many(len(recorded.ranks))
     about = described(options, recorded) | {"recorded": _amounts(original), "recorded_ranks": len(original.ranks)}
     if options.script is not None:
@@ -98,8 +103,10 @@ def check(options: Options) -> None:
     require_writable(options.directory)
     if options.output is not None:
         require_empty(options.output)
-    if options.ranks is not None and options.ranks < 1:
-        raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
+    if options.ranks is not None:
+        if options.ranks < 1:
+            raise IoweirError(f"--ranks {options.ranks}: give 1 or more", EXIT_USAGE)
+        kernels.refuse_too_many(options.ranks)  # before their calls are made, which take memory
     if options.memory < 1:
         raise IoweirError(f"--memory {options.memory}: write a size such as 1 GiB", EXIT_USAGE)
     for hint in options.hints:
@@ -119,6 +126,29 @@ def _scaled(options: Options, recorded: Recorded) -> Recorded:
     from ioweir.replay import more_ranks  # noqa: PLC0415 (loads the simulator)
 
     return more_ranks.on_ranks(options.trace, recorded, options.ranks, options.also)
+
+
+def _missed(options: Options, recorded: Recorded, plan: str) -> list[str]:
+    """Of a plan whose rules do not apply here to files for which they are in the program."""
+    match, name = compiled().match_plan, str(options.plan)
+    moving = sorted({op.file for rank in recorded.ranks for op in rank.ops if op.handle is not None})
+    wanted = [file for file in moving if match(plan, name, recorded.paths[file]) is not None]
+    if not wanted:
+        return [f"no rule of {name} is for a file of this trace: the replay is as without a plan"]
+    # The folder of a turn has such a name, and its own folder another one each time.
+    place = options.directory.resolve() / "ioweir-replay-0" / "files-0"
+    others = [
+        file
+        for file in wanted
+        if match(plan, name, recorded.paths[file]) != match(plan, name, f"{place}/{recorded.names[file]}")
+    ]
+    if not others:
+        return []
+    return [
+        f"{name} does not do here what it does in the program, for {len(others)} {units.plural('file', len(others))}: "
+        f"{recorded.paths[others[0]]} is {recorded.names[others[0]]} below the replay's folder. Write patterns without "
+        "folders"
+    ]
 
 
 def described(options: Options, recorded: Recorded) -> dict[str, Any]:
@@ -165,7 +195,7 @@ class Prepared:
         self._seed = seed
         self._keep = False
         self._runs = 0
-        self.inputs = {"files": len(recorded.inputs), "bytes": sum(recorded.inputs.values())}
+        self.inputs = {"files": len(recorded.inputs), "bytes": recorded.found_bytes()}
 
     @classmethod
     @contextlib.contextmanager

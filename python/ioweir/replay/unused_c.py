@@ -7,6 +7,7 @@ in the first column.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
 
 _SILENT: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.DOTALL)
@@ -18,7 +19,7 @@ _WORD: Final = re.compile(r"\w+")
 def removed(text: str) -> str:
     """The text without them, and without the comments above them."""
     while True:
-        words = _WORD.findall(_SILENT.sub(" ", text))
+        words = Counter(_WORD.findall(_SILENT.sub(" ", text)))
         lines = text.split("\n")
         kept: list[str] = []
         at = 0
@@ -26,7 +27,7 @@ def removed(text: str) -> str:
             end = _end(lines, at)
             found = _DEFINITION.match(lines[at])
             name = (found[1] or found[2]) if found is not None else ""
-            if not name or words.count(name) > 1 or name.startswith("_"):
+            if not name or words[name] > 1 or name.startswith("_"):
                 kept += lines[at:end]
             else:
                 while kept and kept[-1].startswith("/*") and kept[-1].endswith("*/"):

@@ -30,7 +30,7 @@ def write_scripts(recorded: Recorded, folder: Folder, seed: int) -> None:
     """One file a rank."""
     for rank in recorded.ranks:
         with folder.replacing(script_name(rank.rank)) as file:
-            file.writelines(f"{line}\n".encode() for line in lines(recorded, rank, seed))
+            file.writelines(os.fsencode(f"{line}\n") for line in lines(recorded, rank, seed))
 
 
 def lines(recorded: Recorded, rank: RankCalls, seed: int) -> Iterator[str]:
@@ -80,12 +80,17 @@ def _type_lines(recorded: Recorded, types: dict[int, int]) -> Iterator[str]:
 
 def make_files(recorded: Recorded, folder: Folder, seed: int) -> int:
     """The folders of all files, and the files that the program found; returns their bytes."""
-    total = sum(recorded.inputs.values())
+    total = recorded.found_bytes()
     free = shutil.disk_usage(folder.path).free
     if total > free:
         raise IoweirError(
             f"the program read {total:,} bytes of files that it found, and {folder.path} has {free:,} bytes free; name "
             "another --directory"
+        )
+    if total + recorded.stored_bytes > free:
+        raise IoweirError(
+            f"the replay needs {total + recorded.stored_bytes:,} bytes for its files, and {folder.path} has {free:,} "
+            "bytes free; name another --directory"
         )
     made: set[PurePosixPath] = set()
     for name in recorded.names:
@@ -100,7 +105,9 @@ def make_files(recorded: Recorded, folder: Folder, seed: int) -> int:
         with folder.below(place.parent.parts) as here:
             descriptor = here.create(place.name)
         with os.fdopen(descriptor, "wb") as output:
-            left = size
-            while left > 0:
-                left -= output.write(source.randbytes(min(left, _BLOCK)))
+            for low, high in recorded.found_parts.get(file, ()):
+                output.seek(low)
+                for at in range(low, high, _BLOCK):
+                    output.write(source.randbytes(min(high - at, _BLOCK)))
+            output.truncate(size)
     return total

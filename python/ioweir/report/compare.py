@@ -376,8 +376,8 @@ def _findings(old: Sequence[Report], new: Sequence[Report]) -> FindingChanges:
     result = FindingChanges()
     titles = {one.code: one.title for run in (*old, *new) for one in run.findings}
     for code, title in titles.items():
-        sides = [[one.seconds for run in side for one in run.findings if one.code == code] for side in (old, new)]
-        runs = [sum(any(one.code == code for one in run.findings) for run in side) for side in (old, new)]
+        sides = [[cost for run in side if (cost := _cost(run, code)) is not None] for side in (old, new)]
+        runs = [len(side) for side in sides]
         row = Faults(code, title, *runs, *(median(side) if side else 0.0 for side in sides))
         had, has = 2 * runs[0] > len(old), 2 * runs[1] > len(new)
         if had and has:
@@ -389,3 +389,14 @@ def _findings(old: Sequence[Report], new: Sequence[Report]) -> FindingChanges:
     for rows in (result.gone, result.new, result.stayed):
         rows.sort(key=lambda row: -max(row.before_s, row.after_s))
     return result
+
+
+def _cost(run: Report, code: str) -> float | None:
+    """What a fault costs a run, of writes and reads together; None: the run has it not.
+
+    In another finding's chain it is there as well, and explains the same seconds: who leads the other may change.
+    """
+    own = [one.seconds for one in run.findings if one.code == code]
+    if own:
+        return min(sum(own), run.wall_s)
+    return max((one.seconds for one in run.findings if code in one.chain), default=None)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 REPORT_VERSION: Final = 1
 
+_ALIKE: Final = 0.05
+"""Of the time of the rank that took longest."""
 PARTS: Final = ("write", "read", "lock", "unlock", "posix_other", "other")
 ORIGINS: Final = ("application", "mpi_library", "engine")
 FILE_OPS: Final = (*DATA_OPS, "lock")
@@ -354,17 +356,19 @@ def _program(trace: Trace, who: attribute.Attribution) -> str:
 def _io(run: _Run, wall_s: float) -> model.Io:
     """How much of the wall time the ranks spent in I/O, and in what: only calls with no other call around them."""
     union, waited = run.sums.unit_io_ns, run.sums.waited
-    mean_s = sum(union) / 1e9 / run.units
+    mean_s = (sum(union) + run.sums.unlisted_io_ns) / 1e9 / run.units
     # Who comes late is short in I/O, and those that wait for it are long.
     cost = [time_ns + _shifted(waited.get(unit)) for unit, time_ns in enumerate(union)]
     slowest = max(range(len(cost)), key=lambda unit: cost[unit])
+    # Most of it are shares of what ranks did together: none is known to be the slowest.
+    alike = run.sums.shared_io and cost[slowest] - min(cost) <= _ALIKE * cost[slowest]
     order = sorted(enumerate(run.sums.outermost), key=lambda item: -item[1].time_ns)
     in_mpi = run.sums.job.get(slot_of(WAITING, "wait"))
     return model.Io(
         unit=run.unit,
         mean_s=mean_s,
         max_s=max(cost[slowest], 0) / 1e9,
-        slowest=run.name(slowest) if cost[slowest] > 0 else None,
+        slowest=run.name(slowest) if cost[slowest] > 0 and not alike else None,
         share_of_wall=mean_s / wall_s if wall_s > 0 and not _beyond(run, wall_s) else None,
         where=[_where(run, slot, amount) for slot, amount in order if amount.time_ns > 0],
         waiting_s=sum(one.wait_ns for one in waited.values()) / 1e9 / run.units,
@@ -402,14 +406,32 @@ def _slowest(run: _Run) -> dict[str, dict[str, model.Slowest]]:
         layer, op = layer_and_op(slot)
         time_ns, unit = worst[slot]
         mean_s = run.sums.job[slot].time_ns / 1e9 / run.units
+        if not _all_apart(run, slot) and time_ns <= mean_s * 1e9:
+            continue  # it is the slowest of those that can be told apart, and another one was slower
         result.setdefault(layer, {})[op] = model.Slowest(run.name(unit), max(time_ns, 0) / 1e9, mean_s)
     return result
 
 
+def _all_apart(run: _Run, slot: int) -> bool:
+    """Whether all calls of a layer's operation are known by rank: records of several ranks together are not."""
+    whole = run.sums.job.get(slot)
+    if not run.without_events or whole is None:
+        return True
+    return whole.calls == sum(rows[slot].calls for rows in run.sums.by_unit.values() if slot in rows)
+
+
 def _storage(run: _Run, op: str) -> model.Storage:
-    """Which ranks touched storage, in what way, who took longest, and who did it for others."""
+    """Which ranks touched storage, in what way, who took longest, and who did it for others.
+
+    None of it where some ranks cannot be told apart: those that can would seem to be all.
+    """
     slot, stdio = slot_of(POSIX, op), slot_of(STDIO, op)
-    rows = {unit: rows[slot] for unit, rows in sorted(run.sums.by_unit.items()) if slot in rows and rows[slot].bytes}
+    apart = {one: _all_apart(run, one) for one in (slot, stdio)}
+    rows = {
+        unit: rows[slot]
+        for unit, rows in sorted(run.sums.by_unit.items())
+        if apart[slot] and slot in rows and rows[slot].bytes
+    }
     slowest = None
     if rows:
         unit, row = max(rows.items(), key=lambda item: item[1].time_ns)
@@ -422,7 +444,9 @@ def _storage(run: _Run, op: str) -> model.Storage:
         aggregators=[run.name(unit) for unit, moved in sorted(run.sums.collective.items()) if moved[kind].bytes],
         by_rank=[model.RankStorage(*_moved(row), run.name(unit)) for unit, row in rows.items()],
         stdio_ranks=[
-            run.name(unit) for unit, own in sorted(run.sums.by_unit.items()) if stdio in own and own[stdio].bytes
+            run.name(unit)
+            for unit, own in sorted(run.sums.by_unit.items())
+            if apart[stdio] and stdio in own and own[stdio].bytes
         ],
     )
 

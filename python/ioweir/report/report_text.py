@@ -337,7 +337,9 @@ def _sizes(row: Data) -> str:
 
 
 def _range(row: Data, key: str) -> str:
-    least, most = row.size_ranges.get(key, [int(key), int(key)])
+    if key not in row.size_ranges:
+        return f"from {size(int(key))}"  # a bin of another tool: what lies in it is not known
+    least, most = row.size_ranges[key]
     return size(least) if size(least) == size(most) else f"{size(least)} to {size(most)}"
 
 

@@ -21,6 +21,8 @@ MOST_BYTES: Final = 512 << 20
 """Of sums.json."""
 MOST_RANKS: Final = 1 << 24
 _MOST: Final = (1 << 62) - 1
+_MOST_SUM: Final = (1 << 61) - 1
+"""Of sums, which others add up again in 64 bits."""
 SHARED: Final = -1
 """The rank of what several ranks did together, and is not known one by one."""
 
@@ -125,10 +127,11 @@ class Counted:
             amount = outer[slot_of(row.layer, row.op)]
             for at, value in enumerate((row.calls, row.bytes, time)):
                 amount[at] += value
+        unlisted = 0
         if self.spent:
             busy = [_ns(self.spent.get(rank, 0.0)) for rank in units]
         else:
-            self._share(busy, together, unit_of)
+            unlisted = self._share(busy, together, unit_of)
         return Sums(
             job=_grouped((0, row) for row in self.counts).get(0, {}),
             by_file=_grouped((row.file, row) for row in self.counts),
@@ -139,9 +142,11 @@ class Counted:
             less={},
             unreported_less=[0, 0],
             events=0,
-            counted=sum(row.calls for row in self.counts),
+            counted=min(sum(row.calls for row in self.counts), _MOST_SUM),
             unit_io_ns=[min(time, _ns(wall_s)) for time in busy],
-            outermost=[Amount(*amount) for amount in outer],
+            shared_io=together > 0 and not self.spent,
+            unlisted_io_ns=unlisted,
+            outermost=[Amount(*(min(value, _MOST_SUM) for value in amount)) for amount in outer],
             inside={},
             origins=[],
             parts=[],
@@ -155,16 +160,22 @@ class Counted:
             last_end_ns=None,
         )
 
-    def _share(self, busy: list[int], together: int, unit_of: Mapping[int, int]) -> None:
-        """What shared records sum up is dealt out evenly, so that means are right, and to the slowest rank its own."""
+    def _share(self, busy: list[int], together: int, unit_of: Mapping[int, int]) -> int:
+        """Deal out what shared records sum up: to the slowest rank its own, the rest evenly, so that means are right.
+
+        Returns what ranks have that `busy` has not.
+        """
         if not together or not busy:
-            return
+            return 0
         ranks = max(self.ranks, len(busy))
-        each = together // ranks
+        slowest = max(together // ranks, min(_ns(self.busiest_s), together)) if self.busiest in unit_of else 0
+        others = ranks - (self.busiest in unit_of)
+        each = (together - slowest) // max(others, 1)
         for at in range(len(busy)):
             busy[at] += each
         if self.busiest in unit_of:
-            busy[unit_of[self.busiest]] = max(busy[unit_of[self.busiest]], _ns(self.busiest_s))
+            busy[unit_of[self.busiest]] += slowest - each
+        return each * (ranks - len(busy))
 
 
 def replace_partial(counted: Counted, partial: Sequence[str]) -> Counted:
@@ -184,8 +195,8 @@ def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
         groups.setdefault((group, slot_of(row.layer, row.op)), []).append(row)
     result: dict[int, dict[int, Row]] = {}
     for (group, slot), members in groups.items():
-        calls = sum(row.calls for row in members)
-        time = sum(_ns(row.time_s) for row in members)
+        calls = min(sum(row.calls for row in members), _MOST_SUM)
+        time = min(sum(_ns(row.time_s) for row in members), _MOST_SUM)
         if not calls and not time:
             continue
         longest = max(members, key=lambda row: row.longest_s)
@@ -199,15 +210,15 @@ def _grouped(rows: Iterable[tuple[int, Counts]]) -> dict[int, dict[int, Row]]:
             group=group,
             slot=slot,
             calls=calls,
-            failed=sum(row.failed for row in members),
-            bytes=sum(row.bytes for row in members),
+            failed=min(sum(row.failed for row in members), _MOST_SUM),
+            bytes=min(sum(row.bytes for row in members), _MOST_SUM),
             time_ns=time,
             span_ns=span,
             longest_ns=_ns(longest.longest_s),
             longest_start_ns=0,
             longest_unit=0,
             longest_file=longest.file,
-            sizes=[(-1 - least, number, least, -1) for least, number in sorted(bins.items()) if number],
+            sizes=[(-1 - least, min(number, _MOST_SUM), least, -1) for least, number in sorted(bins.items()) if number],
         )
     return result
 
@@ -224,11 +235,19 @@ def to_json(counted: Counted) -> dict[str, Any]:
         },
         "unseen": counted.unseen,
         "partial": counted.partial,
-        "counts": [vars(row) for row in counted.counts],
+        "counts": [_row(row) for row in counted.counts],
         "tables": {name: {"names": table.names, "rows": table.rows} for name, table in counted.tables.items()},
         "targets": [vars(target) for target in counted.targets],
         "heatmaps": list(counted.heatmaps),
     }
+
+
+_ALWAYS: Final = ("layer", "op", "file", "rank", "calls", "outermost")
+
+
+def _row(row: Counts) -> dict[str, Any]:
+    """Of a log of many ranks these are most of the file: what is 0 is left out."""
+    return {name: value for name, value in vars(row).items() if value or name in _ALWAYS}
 
 
 def from_json(content: Any) -> Counted:
@@ -293,13 +312,13 @@ def _counts(row: Mapping[str, Any], files: int) -> Counts:
         rank=_rank(row["rank"]),
         calls=_whole(row["calls"], _MOST),
         failed=_whole(row.get("failed", 0), _MOST),
-        bytes=_whole(row["bytes"], _MOST),
-        time_s=_real(row["time_s"]),
-        longest_s=_real(row["longest_s"]),
-        first_s=_real(row["first_s"]),
-        last_s=_real(row["last_s"]),
+        bytes=_whole(row.get("bytes", 0), _MOST),
+        time_s=_real(row.get("time_s", 0)),
+        longest_s=_real(row.get("longest_s", 0)),
+        first_s=_real(row.get("first_s", 0)),
+        last_s=_real(row.get("last_s", 0)),
         outermost=bool(row["outermost"]),
-        sizes=tuple((_whole(least, _MOST), _whole(number, _MOST)) for least, number in row["sizes"]),
+        sizes=tuple((_whole(least, _MOST), _whole(number, _MOST)) for least, number in row.get("sizes", ())),
     )
 
 

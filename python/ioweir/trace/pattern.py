@@ -76,6 +76,13 @@ def ranks_of(trace: Trace) -> int:
     return max((process.ranks for process in trace.processes if process.rank >= 0), default=0)
 
 
+def plan_of(trace: Trace) -> str:
+    """The plan under which files of the run were moved; empty: none was in force."""
+    applied = "simulated" in trace.run or any(note.code == "plan_applied" for note in trace.notes)
+    named = trace.run.get("plan")
+    return str(named or "a plan") if applied and (named or "simulated" not in trace.run) else ""
+
+
 def all_ranks_of(trace: Trace) -> int:
     """The same where each rank has left a trace: what others moved is not known, and would be taken for nothing."""
     count = ranks_of(trace)

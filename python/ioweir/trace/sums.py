@@ -125,6 +125,10 @@ class Sums:
     """Of `parts`, by DATA_OPS: in which the thread did something else while requests were under way."""
     waited: dict[int, Waited] = field(default_factory=dict)
     """By unit."""
+    shared_io: bool = False
+    """In `unit_io_ns` are shares of what several ranks did together."""
+    unlisted_io_ns: int = 0
+    """Time in calls of ranks that are no units: of logs of very many ranks, whose records do not tell them apart."""
     waited_by_slot: dict[int, dict[int, Waited]] = field(default_factory=dict)
     """By slot of the calls and of those around them, and unit."""
 

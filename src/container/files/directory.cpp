@@ -207,6 +207,7 @@ Result<std::shared_ptr<const guarded::Folder>> Directory::opened() const {
     auto folder = std::make_shared<guarded::Folder>(found.take());
     folder->believe(guarded::Owners::of_shared(folder->status()));
     folder->pass_on(*folder);
+    folder->keep();
     held->folder = std::move(folder);
     return held->folder;
 }

@@ -45,10 +45,20 @@ void OwnIndex::begin(guarded::File file) {
     bytes_ = 0;
     appends_ = 0;
     may_map_ = true;
+    lost_ = false;
     window_bytes_ = first_window_bytes;
 }
 
+void OwnIndex::go_on_with(guarded::File found) {
+    lost_ =
+        found.descriptor() < 0 || found.status().st_dev != status_.st_dev || found.status().st_ino != status_.st_ino;
+    if (lost_) return;
+    below_.note_opened(found.descriptor(), found.path().c_str());
+    descriptor_ = found.release();
+}
+
 int OwnIndex::append(std::string_view batches, bool durable) {
+    if (lost_) return EBADF;
     const std::int64_t more = std::ssize(batches);
     ++appends_;
     bool fits = mapped_ != nullptr && bytes_ + more <= window_end_;

@@ -32,6 +32,10 @@ public:
     [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
     /// A new file, without a byte.
     void begin(guarded::File file);
+    /// One fstat(2).
+    [[nodiscard]] bool is_intact() const { return guarded::stands_for(descriptor_, status_); }
+    /// The program has closed the descriptor; `found` has the file's name now. If that is another file, or none, appending fails with EBADF.
+    void go_on_with(guarded::File found);
     /// Whole batches, so a multiple of 8. An errno value: then none of them is there, and a later attempt takes their place.
     int append(std::string_view batches, bool durable);
     /// Of all batches.
@@ -56,6 +60,7 @@ private:
     std::int64_t bytes_ = 0;
     int appends_ = 0;
     bool may_map_ = true;
+    bool lost_ = false;    ///< the descriptor's number is somebody else's
     bool longer_ = false;  ///< the file may have zeros behind its batches
     std::byte* mapped_ = nullptr;
     std::int64_t window_begin_ = 0, window_end_ = 0;  ///< in the file

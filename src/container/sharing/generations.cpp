@@ -369,7 +369,9 @@ int end_generation(const Directory& directory, std::uint32_t generation, Stamp l
     return 0;
 }
 
-GenerationLock::~GenerationLock() { unlock(descriptor_); }
+GenerationLock::GenerationLock(int descriptor) : descriptor_(descriptor) { (void)::fstat(descriptor_, &status_); }
+
+GenerationLock::~GenerationLock() { unlock_kept(descriptor_, status_); }
 
 Life life_of(const Directory& directory, std::uint32_t generation) {
     const auto folder = directory.opened();

@@ -9,6 +9,8 @@
 //   replaced.G  its job has died, and later ones have written all bytes of the file
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,13 +26,14 @@ namespace ioweir::container {
 /// The lock of an open.G, flock(2): ends with the process that has begun the generation, however that ends.
 class GenerationLock {
 public:
-    explicit GenerationLock(int descriptor) : descriptor_(descriptor) {}
+    explicit GenerationLock(int descriptor);
     ~GenerationLock();
     GenerationLock(const GenerationLock&) = delete;
     GenerationLock& operator=(const GenerationLock&) = delete;
 
 private:
     const int descriptor_;
+    struct stat status_{};  ///< of its file
 };
 
 struct Generation {

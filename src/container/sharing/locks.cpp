@@ -30,6 +30,10 @@ void unlock(int descriptor) {
     ::close(descriptor);
 }
 
+void unlock_kept(int descriptor, const struct stat& status) {
+    if (guarded::stands_for(descriptor, status)) unlock(descriptor);
+}
+
 namespace {
 
 constexpr useconds_t pause_us = 1000;
@@ -220,6 +224,7 @@ HeaderFileLocks take_both(const std::string& path, const std::string& other) {
 // ------------------------------------------------------------------------------------------------ the directory's
 
 DirectoryHold::DirectoryHold(const Directory& directory) : directory_(directory), descriptor_(open_about(directory)) {
+    if (descriptor_ >= 0) (void)::fstat(descriptor_, &status_);
     // Exclusive it is held for moments only.
     for (int tries = 0; descriptor_ >= 0 && tries < most_tries; ++tries) {
         if (lock_file(descriptor_, LOCK_SH | LOCK_NB) != EWOULDBLOCK) break;
@@ -228,19 +233,22 @@ DirectoryHold::DirectoryHold(const Directory& directory) : directory_(directory)
 }
 
 DirectoryHold::DirectoryHold(DirectoryHold&& other) noexcept
-    : directory_(std::move(other.directory_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : directory_(std::move(other.directory_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      status_(other.status_) {}
 
 DirectoryHold& DirectoryHold::operator=(DirectoryHold&& other) noexcept {
     if (this == &other) return *this;
     end();
     directory_ = std::move(other.directory_);
     descriptor_ = std::exchange(other.descriptor_, -1);
+    status_ = other.status_;
     return *this;
 }
 
 void DirectoryHold::end() {
     if (descriptor_ < 0) return;
-    unlock(std::exchange(descriptor_, -1));
+    unlock_kept(std::exchange(descriptor_, -1), status_);
     // Afterwards: of whoever sets the mark and whoever sees it, one comes last.
     if (is_marked(directory_)) (void)remove_unless_used(directory_);
 }

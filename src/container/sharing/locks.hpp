@@ -11,6 +11,8 @@
 //   last of those removes it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -26,6 +28,8 @@ int lock_file(int descriptor, int operation);
 
 /// Gives back the lock and the descriptor; also where a child of a fork has the descriptor, too.
 void unlock(int descriptor);
+/// The same of one that was kept, unless the program has closed it: its next file may have the number.
+void unlock_kept(int descriptor, const struct stat& status);
 
 /// Of the header file at a path.
 class HeaderFileLock {
@@ -84,6 +88,7 @@ private:
 
     Directory directory_;
     int descriptor_ = -1;
+    struct stat status_{};  ///< of its file
 };
 
 /// Has a process, this one included, the directory in use?

@@ -62,9 +62,12 @@ std::vector<std::shared_ptr<WriteBehindQueue>> queues_of(FileState& file) {
     return file.queues;
 }
 
+/// Nothing waits there, and another thread of its parent may have had any lock.
+bool is_child_of_fork(const Engine& engine) { return raw::process_id() != engine.process; }
+
 /// A process that ends without MPI_Finalize: its threads are still there.
 void at_exit() {
-    if (engine() != nullptr) drain_everything(*engine());
+    if (engine() != nullptr && !is_child_of_fork(*engine())) drain_everything(*engine());
 }
 
 }  // namespace
@@ -188,14 +191,12 @@ void drain_own(Handle& handle) {
 }
 
 void drain_path(Engine& engine, int directory, const char* path) {
-    if (engine.behind_handles == 0 || path == nullptr) return;
+    if (engine.behind_handles == 0 || path == nullptr || is_child_of_fork(engine)) return;
     // Not through libc: it is nobody's question.
     struct stat info{};
     if (raw::call(SYS_newfstatat, directory, raw::word(path), raw::word(&info), 0) != 0) return;
     const FileIdentity identity{static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
-    for (const std::shared_ptr<FileState>& file : engine.files()) {
-        if (file->identity == identity) drain_behind(*file);
-    }
+    if (const std::shared_ptr<FileState> file = engine.known_file(identity)) drain_behind(*file);
 }
 
 void before_path(int directory, const char* path) {

@@ -178,6 +178,16 @@ void count(Handle& handle, Direction direction, const Outcome& outcome) {
     totals.operations += outcome.operations;
 }
 
+/// Others' bytes may go through it, whatever becomes of this rank's own. -1: it is somebody else's by now, and they get EBADF.
+int descriptor_for_others(Engine& engine, Handle& handle, const Decision& decision) {
+    if (decision.by == By::engine || handle.container) return handle.descriptor.number;
+    try {
+        return descriptor_is_usable(engine, handle) ? handle.descriptor.number : -1;
+    } catch (const std::bad_alloc&) {
+        return -1;
+    }
+}
+
 /// What every rank of a collective call through an exchange does with its own bytes. A rank that works alone takes part without any.
 std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call& call, const Decision& decision) {
     const auto started = std::chrono::steady_clock::now();
@@ -185,7 +195,7 @@ std::optional<Outcome> move_together(Engine& engine, Handle& handle, const Call&
     const bool brings = decision.by == By::engine && decision.type && decision.bytes > 0;
     const Memory memory{static_cast<std::byte*>(call.buffer), decision.type.get(), decision.bytes};
     IoRequest io{handle.storage,
-                 handle.descriptor.number,
+                 descriptor_for_others(engine, handle, decision),
                  brings ? &memory : nullptr,
                  {&handle.view, decision.first_byte},
                  engine.host.enter_storage,
@@ -332,6 +342,7 @@ bool descriptor_is_usable(Engine& engine, Handle& handle) {
     const StorageScope scope(engine);
     handle.descriptors_gone = gone;
     if (Descriptors::is_intact(handle.descriptor)) return true;
+    if (handle.container) handle.container->find_again();  // whoever closed this one has closed those, too
     const Descriptors::Opened opened =
         engine.descriptors.open(handle.path, handle.descriptor.readable, handle.descriptor.writable);
     if (opened.error != 0 || opened.descriptor.identity != handle.descriptor.identity) {

@@ -119,15 +119,23 @@ bool needs_sharing(const Handle& handle) {
            handle.container->directory().has_index();
 }
 
-/// What this process has written is in its index; a failure is owed to the program. Other ranks may be waiting: nothing is thrown.
-void show_own(Engine& engine, Handle& handle) {
+/// What `work` says is an errno value, and owed to the program. Other ranks may be waiting: nothing is thrown.
+template <typename Work>
+void owe_failure_of(Handle& handle, Work&& work) {
     int error = ENOMEM;
     try {
-        const StorageScope scope(engine);
-        error = handle.container->show();
+        error = work();
     } catch (const std::bad_alloc&) {
     }
     if (error != 0) owe_error(handle, error_class(error));
+}
+
+/// What this process has written is in its index.
+void show_own(Engine& engine, Handle& handle) {
+    owe_failure_of(handle, [&] {
+        const StorageScope scope(engine);
+        return handle.container->show();
+    });
 }
 
 /// The lowest rank that failed, or the number of ranks.
@@ -250,10 +258,16 @@ int attach_container(Engine& engine, Handle& handle, MPI_Comm comm, int amode, c
 
 void flush_container(Engine& engine, Handle& handle, bool durable) {
     if (!handle.container) return;
-    const StorageScope scope(engine);
-    if (const int error = handle.container->flush(durable); error != 0) owe_error(handle, error_class(error));
+    owe_failure_of(handle, [&] {
+        (void)descriptor_is_usable(engine, handle);  // the container's own, too
+        const StorageScope scope(engine);
+        return handle.container->flush(durable);
+    });
     if (!durable || handle.rank != 0) return;
-    if (const int error = handle.container->look_around(); error != 0) owe_error(handle, error_class(error));
+    owe_failure_of(handle, [&] {
+        const StorageScope scope(engine);
+        return handle.container->look_around();
+    });
 }
 
 void begin_collective(Handle& handle, bool writes) {
@@ -303,9 +317,11 @@ void share_container(Engine& engine, Handle& handle, bool together) {
 
 void leave_container(Engine& engine, Handle& handle) {
     if (!handle.container) return;
-    const StorageScope scope(engine);
-    if (const int error = handle.container->leave(handle.role, &handle.left); error != 0)
-        owe_error(handle, error_class(error));
+    owe_failure_of(handle, [&] {
+        (void)descriptor_is_usable(engine, handle);
+        const StorageScope scope(engine);
+        return handle.container->leave(handle.role, &handle.left);
+    });
 }
 
 void say_container_problem(Engine& engine, Handle& handle) {

@@ -1,12 +1,11 @@
 // Asynchronous requests that have been submitted: whose they are and which event began them. For aio and io_uring, which name a
 // request by an address or by a number of the program's choice.
-// No heap; a lock held for a few instructions. A request that the table has no room for is recorded, but not its completion.
+// No heap; a lock held for a few instructions. A request that the table has no room for is recorded, but not its completion. Nor is one
+// that a signal handler asks for while it interrupts the table itself.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-
-#include "base/spin_guard.hpp"
 
 namespace ioweir::tracer {
 
@@ -34,7 +33,8 @@ public:
     [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
 
     void add(std::uint64_t owner, std::uint64_t name, PendingIo request) {
-        const SpinGuard guard(busy_);
+        const Hold hold(*this);
+        if (!hold) return;
         for (std::uint32_t i = home(owner, name), seen = 0; seen < longest_run; i = (i + 1) % capacity, ++seen) {
             Entry& entry = entries_[i];
             if (entry.used) continue;
@@ -46,7 +46,8 @@ public:
     /// Where a name stands for one request only: an earlier one of this name is over.
     void replace(std::uint64_t owner, std::uint64_t name, PendingIo request) {
         if (any()) {
-            const SpinGuard guard(busy_);
+            const Hold hold(*this);
+            if (!hold) return;
             if (Entry* entry = locate(owner, name)) {
                 entry->request = request;
                 return;
@@ -56,7 +57,8 @@ public:
     }
     PendingIo find(std::uint64_t owner, std::uint64_t name, bool mark_ended = false) {
         if (!any()) return {};
-        const SpinGuard guard(busy_);
+        const Hold hold(*this);
+        if (!hold) return {};
         Entry* entry = locate(owner, name);
         if (entry == nullptr) return {};
         const PendingIo found = entry->request;
@@ -66,7 +68,8 @@ public:
     /// One of the requests of this name; when there are several of different kinds, nobody knows which: none.
     PendingIo take(std::uint64_t owner, std::uint64_t name) {
         if (!any()) return {};
-        const SpinGuard guard(busy_);
+        const Hold hold(*this);
+        if (!hold) return {};
         Entry* first = nullptr;
         bool several = false;
         bool alike = true;
@@ -90,7 +93,8 @@ public:
     }
     void forget_owner(std::uint64_t owner) {
         if (!any()) return;
-        const SpinGuard guard(busy_);
+        const Hold hold(*this);
+        if (!hold) return;
         for (Entry& entry : entries_)
             if (entry.used && entry.owner == owner) {
                 entry.used = false;
@@ -99,6 +103,34 @@ public:
     }
 
 private:
+    /// The table for this thread alone. Not given where the thread has it already: aio_error, aio_return and aio_suspend may be called in a
+    /// signal handler, which would wait for what it has interrupted.
+    class Hold {
+    public:
+        explicit Hold(PendingIoTable& table) : table_(table), before_(held_here) {
+            if (!*this) return;
+            held_here = &table;
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            while (table.busy_.test_and_set(std::memory_order_acquire)) {
+            }
+        }
+        ~Hold() {
+            if (!*this) return;
+            table_.busy_.clear(std::memory_order_release);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            held_here = before_;
+        }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+        explicit operator bool() const { return before_ != &table_; }
+
+    private:
+        PendingIoTable& table_;
+        const PendingIoTable* const before_;
+    };
+    inline static constinit thread_local const PendingIoTable* held_here __attribute__((tls_model("initial-exec"))) =
+        nullptr;
+
     /// How far from its home a request may lie; entries are not kept in runs, so that all of it is looked at.
     static constexpr std::uint32_t longest_run = 64;
     struct Entry {

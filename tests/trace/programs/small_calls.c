@@ -3,6 +3,8 @@
  *     small_calls pointers FILE SEED    a random sequence of calls by the individual pointer, and of calls that change what it means; each rank
  *                                       says where its pointer stands after each, in FILE.said.RANK
  *     small_calls descriptor FILE HOW   closes the highest descriptor of FILE, has another file take its number, and goes on writing
+ *     small_calls container FILE HOW    the same with all descriptors of FILE's container: HOW is "write", or "close" where nothing is written
+ *                                       afterwards
  *     small_calls steady FILE CALLS     CALLS of each kind, between two calls of getppid
  *     small_calls limit FILE BYTES      calls at the end of a file that may be so long and no longer: whether they failed, and their counts
  *     small_calls writes FILE CALLS     the same, only those that write
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -221,6 +224,66 @@ static void descriptor(const char* path, const char* how) {
     MPI(MPI_File_close(&file));
 }
 
+/* Of the header file the engine's, which do not wait, and all in the container's directory. */
+static int descriptors_of_container(const char* path, int* found, int most) {
+    char name[64], link[PATH_MAX], real[PATH_MAX], folder[PATH_MAX];
+    int count = 0, of_header_file = 0;
+    MUST(realpath(path, real) != NULL);
+    strcpy(folder, real);
+    *strrchr(folder, '/') = 0;
+    const size_t length = strlen(folder);
+    for (int fd = 3; fd < 1024 && count < most; ++fd) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        const ssize_t bytes = readlink(name, link, sizeof link - 1);
+        if (bytes < 0) continue;
+        link[bytes] = 0;
+        const int is_part = strncmp(link, folder, length) == 0 && strncmp(link + length, "/.ioweir-", 9) == 0;
+        const int is_header_file = strcmp(link, real) == 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+        of_header_file += is_header_file;
+        if (is_part || is_header_file) found[count++] = fd;
+    }
+    MUST(of_header_file > 0);
+    return count;
+}
+
+static void container(const char* path, const char* how) {
+    enum { most = 64 };
+    char text[64], back[64], other[PATH_MAX + 64];
+    const int writes = strcmp(how, "write") == 0, blocks = writes ? 2 : 1;
+    int taken[most];
+    memset(text, 'a' + rank, sizeof text);
+    MPI_File file;
+    MPI(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    MPI(MPI_File_set_errhandler(file, MPI_ERRORS_RETURN));
+    MPI(MPI_File_write_at(file, 64 * rank, text, 64, MPI_BYTE, MPI_STATUS_IGNORE));
+    const int count = descriptors_of_container(path, taken, most);
+    MUST(count > 2);
+    for (int i = 0; i < count; ++i) {
+        snprintf(other, sizeof other, "%s.other.%d.%d", path, rank, i);
+        const int own = open(other, O_CREAT | O_RDWR, 0600);
+        MUST(own >= 0 && dup2(own, taken[i]) == taken[i] && close(own) == 0);
+    }
+    for (int block = 1; block < blocks; ++block) {
+        MPI(MPI_File_write_at(file, 64 * (ranks * block + rank), text, 64, MPI_BYTE, MPI_STATUS_IGNORE));
+        MPI(MPI_File_read_at(file, 64 * (ranks * block + rank), back, 64, MPI_BYTE, MPI_STATUS_IGNORE));
+        MUST(memcmp(back, text, sizeof back) == 0);
+    }
+    MPI(MPI_File_close(&file));
+    for (int i = 0; i < count; ++i) {
+        struct stat mine, there;
+        snprintf(other, sizeof other, "%s.other.%d.%d", path, rank, i);
+        MUST(stat(other, &mine) == 0 && fstat(taken[i], &there) == 0);
+        MUST(mine.st_ino == there.st_ino && mine.st_size == 0);
+        MUST(close(taken[i]) == 0);
+    }
+    MPI(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    for (int block = 0; block < blocks; ++block) {
+        MPI(MPI_File_read_at(file, 64 * (ranks * block + rank), back, 64, MPI_BYTE, MPI_STATUS_IGNORE));
+        MUST(memcmp(back, text, sizeof back) == 0);
+    }
+    MPI(MPI_File_close(&file));
+}
+
 static void steady(const char* path, const char* calls, int writes, int reads, int together) {
     char text[512];
     memset(text, 'x', sizeof text);
@@ -295,6 +358,7 @@ int main(int argc, char** argv) {
     MUST(argc == 4);
     if (strcmp(argv[1], "pointers") == 0) pointers(argv[2], argv[3]);
     if (strcmp(argv[1], "descriptor") == 0) descriptor(argv[2], argv[3]);
+    if (strcmp(argv[1], "container") == 0) container(argv[2], argv[3]);
     if (strcmp(argv[1], "steady") == 0) steady(argv[2], argv[3], 1, 1, 0);
     if (strcmp(argv[1], "limit") == 0) limit(argv[2], argv[3]);
     if (strcmp(argv[1], "writes") == 0) steady(argv[2], argv[3], 1, 0, 0);

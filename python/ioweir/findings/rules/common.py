@@ -14,7 +14,7 @@ from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Threshold
 
 if TYPE_CHECKING:
-    from ioweir.findings.columns import Columns, Mask
+    from ioweir.findings.columns import Columns, Mask, Numbers
 
 SMALL: Final = 64 << 10
 _ALIKE: Final = 0.9
@@ -26,6 +26,15 @@ CROWDED: Final = (
     "trace does not tell which of both it was"
 )
 _BYTES: Final = re.compile(r"(?:\\x[0-9a-f]{2})+")  # of names that are no UTF-8, as the trace's reader writes them
+_PYTHON: Final = re.compile(
+    r".*/(?:site-packages|dist-packages|__pycache__|lib(?:64)?/python\d[\d.]*)(?:/.*)?|.*\.(?:pyc?|pth)", re.DOTALL
+)
+PYTHONS: Final = Remedy(
+    "source",
+    "put Python's environment where asking costs little: on each node's own storage, or into one file (a container's "
+    "image, a zip); and keep PYTHONPATH short, for each of its folders is asked for each module",
+)
+PYTHONS_CAUSE: Final = "Most of it is Python, which looks for its modules in one folder after the other, on each rank."
 _MEMORY_NS: Final = 100_000
 _MEMORY_NS_PER_BYTE: Final = 1
 _COPIES: Final = 3
@@ -98,6 +107,16 @@ def from_memory(run: Columns, requests: Mask) -> bool:
     return bool(median(run.duration[requests] / allowed) <= 1)
 
 
+def of_python(run: Columns, calls: Mask) -> bool:
+    """Whether half of the calls' time or more goes into Python's modules, and the folders that it looks for them in.
+
+    Those of the system (/usr) are in no trace; those of an environment in somebody's home or a shared folder are.
+    """
+    spent = np.bincount(run.file[calls], run.duration[calls])
+    of_modules = sum(float(spent[file]) for file in np.flatnonzero(spent) if _PYTHON.fullmatch(run.files[file]))
+    return of_modules > 0 and of_modules >= 0.5 * float(spent.sum())
+
+
 def quickly_answered(run: Columns, calls: Mask) -> bool:
     """Whether opens and closes took less than a message to another node does: the node itself answered them."""
     return bool(median(run.duration[calls]) <= _MEMORY_NS) if calls.any() else False
@@ -130,6 +149,7 @@ def by_collective(run: Columns, calls: Mask) -> float:
 def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
     """Of storage calls those on files in which the stretches of two ranks or more cross, or have a block in common.
 
+    That they cross is no header's doing: in the order of places ranks change twice as often as there are ranks.
     Example: ranks that write the first and the second half of a file do not cross, but may share a block of 1 MiB.
     """
     result = np.zeros(len(run), dtype=bool)
@@ -145,8 +165,22 @@ def interleaved(run: Columns, calls: Mask, block: int = 1) -> Mask:
     crossing = (of[1:] == of[:-1]) & (begin[order][1:] <= last[order][:-1])
     shared = np.zeros(len(run.files), dtype=bool)
     shared[of[1:][crossing]] = True
+    if block == 1:
+        shared &= _changes(run, chosen) >= 2 * np.bincount(file[first], minlength=len(run.files))
     result[chosen] = shared[file]
     return result
+
+
+def _changes(run: Columns, rows: Numbers) -> Numbers:
+    """Of each file how often another rank comes, from request to request in the order of their places.
+
+    Example: of 4 ranks with a part each, and a header and an end by rank 0, 4 times; of pieces in turns always.
+    """
+    rows = rows[np.lexsort((run.position[rows], run.file[rows]))]
+    file, unit = run.file[rows], run.unit[rows]
+    other = (file[1:] == file[:-1]) & (unit[1:] != unit[:-1])
+    changes: Numbers = np.bincount(file[1:][other], minlength=len(run.files))
+    return changes
 
 
 def hdf5_requests(run: Columns) -> Mask:

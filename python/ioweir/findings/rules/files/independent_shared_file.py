@@ -80,7 +80,8 @@ RULE = Rule(
     order=30,
     definition="Independent MPI-IO calls that make POSIX requests of under 1 MiB, on a file in which the "
     "stretches of several ranks cross: 64 calls of a rank, or fewer in which the MPI library makes 64 requests under "
-    "64 KiB.",
+    "64 KiB. In the order of places, another rank comes at least twice as often as there are ranks: a header and an "
+    "end by one rank cross nothing.",
     source="Thakur, Gropp and Lusk 1999 (use collective calls for what the ranks access together); Nitzberg and "
     "Lo 1997",
     thresholds=(

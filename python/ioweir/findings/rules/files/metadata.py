@@ -9,12 +9,23 @@ import numpy as np
 from ioweir.base.units import size
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
-from ioweir.findings.rules.common import MANY, MANY_WHY, PASSING_WHY, VANISH, counted, passing, quickly_answered
+from ioweir.findings.rules.common import (
+    MANY,
+    MANY_WHY,
+    PASSING_WHY,
+    PYTHONS,
+    PYTHONS_CAUSE,
+    VANISH,
+    counted,
+    of_python,
+    passing,
+    quickly_answered,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask
+    from ioweir.findings.columns import Columns, Floats, Mask
 
 
 _IN_MEMORY = (
@@ -44,11 +55,9 @@ def _asking(run: Columns) -> Mask:
 
 def _opened_again(run: Columns, calls: Mask) -> Mask:
     """Calls on files that their rank opens 4 times or more."""
-    pair = run.file * run.units + run.unit
     if not calls.any():
         return calls
-    often = np.bincount(pair[calls & run.is_op("open")], minlength=len(run.files) * run.units) >= _OPENS
-    again: Mask = calls & often[pair]
+    again: Mask = calls & (run.times_on_file(calls & run.is_op("open")) >= _OPENS)
     return again
 
 
@@ -121,23 +130,27 @@ def _own(run: Columns) -> Iterator[Found]:
     )
 
 
-def _requests(run: Columns, data: Mask) -> float:
-    """How many requests reads and writes are; those of FILE streams one for each buffer that their bytes fill.
+def _requests(run: Columns, data: Mask) -> Floats:
+    """Of each rank how many requests reads and writes are; of FILE streams one for each buffer that their bytes fill.
 
     Example: 8 lines of 16 B that are read from a file after each of 200 opens: 25,600 B, 6.25 requests.
     """
     streams = data & run.is_layer("STDIO")
-    return float((data & ~streams).sum()) + float(run.bytes[streams].sum()) / _BUFFER
+    return run.count_by_unit(data & ~streams) + run.bytes_by_unit(streams) / _BUFFER
 
 
 def _storm(run: Columns) -> Iterator[Found]:
     calls = _asking(run)
-    if not calls.any() or run.count_by_unit(calls).max() < MANY:
-        return
     data = run.outermost & run.is_op("write", "read")
+    asked = run.count_by_unit(calls)
+    # By rank: one that asks over and over is waited for, however much the others read and write.
+    busy = (asked >= MANY) & (asked >= 0.5 * _requests(run, data))
+    calls &= busy[run.unit]
+    data &= busy[run.unit]
     price = run.price(calls)
-    if not run.worth(price.seconds) or calls.sum() < 0.5 * _requests(run, data):
+    if not calls.any() or not run.worth(price.seconds):
         return
+    of_modules = of_python(run, calls)
     moved = float(run.bytes[data].sum() / max((calls & run.is_op("open")).sum(), 1))
     scratch = int(_scratch(run, np.ones(len(run.files), dtype=bool)).sum())
     yield Found(
@@ -147,7 +160,7 @@ def _storm(run: Columns) -> Iterator[Found]:
         summary=f"{int(calls.sum()):,} calls that open, close or ask about files, with {size(moved)} moved for "
         "each open",
         cause="The program opens, closes or looks at files over and over. Each call is a question to the file "
-        "system's metadata server, which all jobs share.",
+        f"system's metadata server, which all jobs share.{f' {PYTHONS_CAUSE}' if of_modules else ''}",
         evidence=[
             counted("opens, closes and questions", calls),
             counted("of these opens", calls & run.is_op("open")),
@@ -155,6 +168,7 @@ def _storm(run: Columns) -> Iterator[Found]:
             *([Evidence("files that are made and removed again", float(scratch), "files")] if scratch >= MANY else []),
         ],
         remedies=[
+            *([PYTHONS] if of_modules else []),
             *([Remedy("source", _IN_MEMORY)] if scratch >= MANY else []),
             Remedy(
                 "source",
@@ -162,6 +176,7 @@ def _storm(run: Columns) -> Iterator[Found]:
             ),
         ],
         files=run.files_of(calls),
+        ranks=run.ranks_of(calls),
     )
 
 
@@ -198,7 +213,7 @@ STORM = Rule(
     title="Opening and asking about files, over and over",
     layer="POSIX",
     order=56,
-    definition="At least 64 opens, closes and questions of a rank, half as many as reads and writes or more, "
+    definition="At least 64 opens, closes and questions of a rank, half as many as its reads and writes or more, "
     "that cost 1 % of the run. Seeks are no questions. Collective opens and closes count where a rank opens the same "
     "file 4 times or more.",
     source="NASA, Lustre Best Practices (avoid repetitive open, close and stat)",

@@ -8,16 +8,28 @@ import numpy as np
 
 from ioweir.base.compiled import compiled
 from ioweir.base.units import size
-from ioweir.findings.intervals import numbered
+from ioweir.findings.intervals import covered, numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
-from ioweir.findings.rules.common import MEMORY_WHY, PASSING_WHY, ROUND, STRIPE, VANISH, from_memory, passing
+from ioweir.findings.rules.common import (
+    MEMORY_WHY,
+    PASSING_WHY,
+    PYTHONS,
+    ROUND,
+    STRIPE,
+    VANISH,
+    from_memory,
+    of_python,
+    passing,
+)
 from ioweir.findings.spared import longest_pause_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ioweir.findings.columns import Columns, Mask, Numbers
+
+_FAR = 1 << 62
 
 
 def _distinct(group: Numbers, begin: Numbers, stop: Numbers, groups: int) -> Numbers:
@@ -41,6 +53,11 @@ def _again(run: Columns) -> Iterator[Found]:
     total = np.bincount(dense, moved, minlength=pairs.size)
     distinct = _distinct(dense, begin, begin + moved, pairs.size)
     repeated = total >= 2 * distinct
+    if not repeated.any():
+        return
+    # What was written meanwhile is read anew, and not again.
+    distinct = np.minimum(distinct + _written_between(run, at, dense, pairs % len(run.files), repeated), total)
+    repeated &= total >= 2 * distinct
     mask = np.zeros(len(run), dtype=bool)
     mask[at[repeated[dense]]] = True
     if not mask.any():
@@ -69,6 +86,43 @@ def _again(run: Columns) -> Iterator[Found]:
         files=run.files_of(mask),
         ranks=run.ranks_of(mask),
     )
+
+
+def _written_between(run: Columns, at: Numbers, of: Numbers, file_of: Numbers, repeated: Mask) -> Numbers:
+    """How many bytes anybody wrote to the places that a rank reads on a file, from its first read there to its last.
+
+    `at`: the reads; `of`: of each the number of its rank and file; `file_of`: of each such number the file.
+    Example: a rank that writes a block of a scratch file and reads it, ten times: nine blocks.
+    """
+    result = np.zeros(file_of.size, dtype=np.int64)
+    wanted = np.zeros(len(run.files), dtype=bool)
+    wanted[file_of[repeated]] = True
+    writes = np.flatnonzero(run.storage & run.is_op("write") & (run.position >= 0) & wanted[run.file])
+    if not writes.size:
+        return result
+    reads = at[wanted[run.file[at]]]
+    both = np.r_[reads, writes]
+    place = run.position[both]
+    # All files one behind the other, so that one look-up has all of them.
+    span = int((place + run.bytes[both]).max()) + 1
+    number = (np.cumsum(wanted) - 1)[run.file[both]]
+    overlap = run.bytes[writes]
+    if span * (int(number.max()) + 1) < _FAR:
+        begin = number * span + place
+        stop = begin + run.bytes[both]
+        until = covered(begin[: reads.size], stop[: reads.size])
+        overlap = until(stop[reads.size :]) - until(begin[reads.size :])
+    moment = np.empty(both.size, dtype=np.int64)
+    moment[np.argsort(run.start[both], kind="stable")] = np.arange(both.size)
+    key = number * both.size + moment
+    order = np.argsort(key[reads.size :])
+    before = np.r_[0, np.cumsum(overlap[order])]
+    first, last = np.full(file_of.size, np.iinfo(np.int64).max), np.full(file_of.size, -1)
+    whose = of[wanted[run.file[at]]]
+    np.minimum.at(first, whose, key[: reads.size])
+    np.maximum.at(last, whose, key[: reads.size])
+    written = before[np.searchsorted(key[reads.size :][order], np.stack([first, last]))]
+    return np.where(last >= 0, written[1] - written[0], 0)
 
 
 def _broadcasts(run: Columns, reads: Mask) -> float:
@@ -125,7 +179,8 @@ def _by_all(run: Columns) -> Iterator[Found]:
             Evidence("bytes read altogether", float(run.bytes[mask].sum()), "B"),
         ],
         remedies=[
-            Remedy("source", "read on one rank and broadcast (MPI_Bcast), or read collectively (MPI_File_read_all)")
+            *([PYTHONS] if of_python(run, mask) else []),
+            Remedy("source", "read on one rank and broadcast (MPI_Bcast), or read collectively (MPI_File_read_all)"),
         ],
         files=run.files_of(mask),
         ranks=run.ranks_of(mask),
@@ -148,8 +203,8 @@ AGAIN = Rule(
     title="Reading the same again",
     layer="POSIX",
     order=35,
-    definition="A rank reads at least twice as many bytes of a file as it reads different ones. The seconds are "
-    "the repeated share.",
+    definition="A rank reads at least twice as many bytes of a file as it reads different ones, where what anybody "
+    "writes there meanwhile is different from what was there. The seconds are the repeated share.",
     source="NASA, Lustre Best Practices (read a file once, and use the data from memory)",
     thresholds=(Threshold("times", "2", "reading a header again at every open stays far below twice the data"),),
     gain="lost: the repeated bytes' share of the time" + VANISH,

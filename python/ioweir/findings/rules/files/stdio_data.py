@@ -35,11 +35,13 @@ _IN_ORDER = {
 
 
 def _find(run: Columns) -> Iterator[Found]:
-    data = run.stdio_data & run.outermost
+    every = run.stdio_data & run.outermost
+    # Of larger ones the C library makes requests of that size, and copies nothing.
+    data = every & (run.bytes < SMALL)
     if not data.any():
         return
-    flushes = _often(run, data & run.is_op("write"), "sync")
-    seeks = _often(run, data, "seek")
+    flushes = _often(run, every & run.is_op("write"), "sync")
+    seeks = _often(run, every, "seek")
     calls = data | flushes | seeks
     price = run.price(calls)
     each = _by_each(run, data, price.seconds)
@@ -125,14 +127,20 @@ RULE = Rule(
     title="Bulk data through FILE streams",
     layer="STDIO",
     order=48,
-    definition="A rank moves 1 MiB or more through FILE streams, at 1 % of the run or more. Or it flushes streams, or "
-    "seeks in them, 64 times or more, after under 64 KiB each time; then the flushes and seeks count, too. Or it makes "
-    "64 calls or more whose median, times their number, is half of the time or more.",
+    definition="A rank moves 1 MiB or more through FILE streams in calls under 64 KiB, at 1 % of the run or more. Or "
+    "it flushes streams, or seeks in them, 64 times or more, after under 64 KiB each time; then the flushes and seeks "
+    "count, too. Or it makes 64 calls or more whose median, times their number, is half of the time or more.",
     source="glibc manual, Stream Buffering, Flushing Buffers",
     thresholds=(
         Threshold("bytes", "1 MiB", "logs and parameter files stay below"),
         MANY_WHY,
         SMALL_WHY,
+        Threshold(
+            "calls",
+            "under 64 KiB",
+            "what is larger than a stream's buffer (4 KiB) goes past it: glibc asks the storage for all of it at once, "
+            "as read() and write() do (_IO_new_file_xsputn, _IO_file_xsgetn)",
+        ),
         Threshold("each", "50 % of the time", "of a stream with a buffer, few calls ask the storage and take the time"),
     ),
     gain=ABOVE_LARGE + VANISH,

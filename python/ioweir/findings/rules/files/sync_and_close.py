@@ -174,13 +174,13 @@ def _reopened(run: Columns, longest: float) -> Iterator[Found]:
     opens = both & run.is_op("open") & run.named(*_OPENING)
     if not opens.any():
         return
-    times = np.bincount(run.file[opens] * run.units + run.unit[opens], minlength=len(run.files) * run.units)
-    again = times[run.file * run.units + run.unit] >= _AGAIN
-    calls = both & again & run.named(*_OPENING, *_CLOSING)
+    times = run.times_on_file(opens)
+    calls = both & (times >= _AGAIN) & run.named(*_OPENING, *_CLOSING)
     price = run.price(calls)
     if not calls.any() or not run.worth(price.seconds):
         return
-    each = int(median(times[times >= _AGAIN]))
+    _, first = np.unique(run.file[calls] * run.units + run.unit[calls], return_index=True)
+    each = int(median(times[calls][first]))
     files = run.files_of(calls)
     yield Found(
         calls=calls,

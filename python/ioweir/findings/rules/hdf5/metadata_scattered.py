@@ -8,7 +8,7 @@ import numpy as np
 
 from ioweir.base.units import size
 from ioweir.findings import spared
-from ioweir.findings.intervals import median
+from ioweir.findings.intervals import median, numbered
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import CALLS, Found, Rule, Threshold
 from ioweir.findings.rules.common import (
@@ -31,7 +31,7 @@ from ioweir.findings.rules.hdf5.fill_values import filling_requests
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask
+    from ioweir.findings.columns import Columns, Mask, Numbers
 
 
 _GATHERED = 'hdf5 = { metadata_block = "1 MiB", collective_metadata = "writes" }'
@@ -40,6 +40,8 @@ _MANY_NOTES = 16
 _MANY_CHUNKS = 16
 _SIDE_BY_SIDE = 4
 _TWICE = 2
+_BESIDE = 16
+_MOSTLY = 0.5
 _ALIKE = 0.9
 
 
@@ -51,8 +53,7 @@ def _metadata(run: Columns) -> Iterator[Found]:
     data = run.is_layer("HDF5") & run.is_op("write", "read") & ~run.named("H5A")
     of_data = run.beneath(data)
     metadata = small & ~of_data
-    # What H5Dwrite adds besides its data: small requests next to large ones.
-    metadata |= small & of_data & (run.bytes[run.root] >= 16 * PAGE) & (run.bytes * 16 < run.bytes[run.root])
+    metadata |= _beside_data(run, small & of_data)
     # A close writes what the library has kept of its notes; data of chunks it has written before (H5Dclose).
     metadata |= requests & (run.bytes < SMALL) & run.beneath(run.named("H5Fclose"))
     objects = _objects(run)
@@ -100,6 +101,17 @@ def _metadata(run: Columns) -> Iterator[Found]:
         files=files,
         ranks=run.ranks_of(calls),
     )
+
+
+def _beside_data(run: Columns, small: Mask) -> Mask:
+    """What H5Dwrite adds besides its data: of small requests those that together are little of what their call moves.
+
+    Example: of 1 MiB, 20 requests of 512 B; not 512 of 2 KiB, which are the data itself, line by line.
+    """
+    together = np.bincount(run.root[small], run.bytes[small], minlength=len(run))
+    little = (run.bytes >= _BESIDE * PAGE) & (_BESIDE * together < run.bytes)
+    beside: Mask = small & little[run.root]
+    return beside
 
 
 def _objects(run: Columns) -> Mask:
@@ -177,30 +189,36 @@ def _chunks(run: Columns) -> Iterator[Found]:
         return
     yield from _many(run)
     data = _data_calls(run)
-    requests = hdf5_requests(run) & (run.bytes > PAGE)
-    if not data.any() or not requests.any():
+    every = hdf5_requests(run) & run.beneath(data)
+    inside = np.flatnonzero(every & (run.bytes > PAGE))
+    if not inside.size:
         return
-    inside = np.flatnonzero(requests & run.beneath(data))
     moved = np.bincount(run.root[inside], run.bytes[inside], minlength=len(run))
     opposite = inside[run.op[inside] != run.op[run.root[inside]]]
     read_to_write = np.bincount(run.root[opposite], run.bytes[opposite], minlength=len(run))
     wrong = data & ((moved > _TWICE * run.bytes) | (read_to_write > 0))
-    wasted = float(moved[wrong].sum()) - float(run.bytes[wrong].sum())
+    spared_by_cache = run.bytes - np.bincount(run.root[every], run.bytes[every], minlength=len(run))
+    wrong, asked = _not_made_up_for(run, data, wrong, moved, read_to_write, np.maximum(spared_by_cache, 0))
+    whole = float(moved[wrong].sum())
+    wasted = whole - asked
     if wrong.sum() < 4 or wasted <= 0:
         return
-    share = wasted / float(moved[wrong].sum())
+    share = wasted / whole
     lost = run.seconds(wrong) * share
     if not run.worth(lost):
         return
     files = run.files_of(wrong)
+    sieved = _overlap_in_part(run, inside[wrong[run.root[inside]]])
     yield Found(
         calls=wrong,
         seconds=lost,
         spares=CALLS,
-        summary=f"for {size(float(run.bytes[wrong].sum()))} of the program's data, HDF5 moves "
-        f"{size(float(moved[wrong].sum()))}: whole chunks "
-        "for parts of them",
-        cause="The data set is stored in chunks of another shape than what the program reads or writes at a "
+        summary=f"for {size(asked)} of the program's data, HDF5 moves {size(whole)}: "
+        f"{'whole stretches for pieces of them' if sieved else 'whole chunks for parts of them'}",
+        cause="The data set is stored in one piece, line by line, and the program moves parts of lines. HDF5 moves "
+        "them through its sieve buffer (64 KiB, H5Pset_sieve_buf_size), with all that lies between."
+        if sieved
+        else "The data set is stored in chunks of another shape than what the program reads or writes at a "
         "time, so that whole chunks are moved, also more than once.",
         evidence=[
             counted("calls that move more than twice their data", wrong),
@@ -209,7 +227,9 @@ def _chunks(run: Columns) -> Iterator[Found]:
         remedies=[
             Remedy(
                 "source",
-                "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds "
+                "move whole lines at a time, or give the data set chunks of the shape of one access (H5Pset_chunk)"
+                if sieved
+                else "give the data set chunks of the shape of one access (H5Pset_chunk), or a chunk cache that holds "
                 "a row of chunks (H5Pset_chunk_cache)",
             )
         ],
@@ -217,16 +237,53 @@ def _chunks(run: Columns) -> Iterator[Found]:
     )
 
 
+def _overlap_in_part(run: Columns, rows: Numbers) -> bool:
+    """Whether most places of requests begin inside of another one: chunks are the same place, or apart.
+
+    Example: 64 KiB from 0, from 16 KiB and from 32 KiB on; not 64 KiB from 0, from 0 and from 64 KiB on.
+    """
+    rows = rows[run.position[rows] >= 0]
+    rows = rows[np.lexsort((-run.bytes[rows], run.position[rows], run.file[rows]))]
+    file, place = run.file[rows], run.position[rows]
+    new = np.flatnonzero(np.r_[True, (file[1:] != file[:-1]) | (place[1:] != place[:-1])][: rows.size])
+    if new.size < 2:
+        return False
+    file, place, stop = file[new], place[new], (place + run.bytes[rows])[new]
+    inside = (file[1:] == file[:-1]) & (place[1:] < stop[:-1])
+    return bool(inside.mean() >= _MOSTLY)
+
+
+def _not_made_up_for(
+    run: Columns, data: Mask, wrong: Mask, moved: np.ndarray, read_to_write: np.ndarray, cached: np.ndarray
+) -> tuple[Mask, float]:
+    """Of calls that move too much those that no other call makes up for, and how much of the program's data it is.
+
+    The chunk cache moves a chunk in one call for many: what the rank's other calls on the file move less than their own
+    bytes (`cached`) is this call's as well. Example: of rows of 4 KiB in a chunk of 1 MiB one call in 256 moves all.
+    """
+    pairs, of = numbered(run.file[data] * run.units + run.unit[data])
+
+    def sums(values: np.ndarray, chosen: Mask) -> np.ndarray:
+        return np.bincount(of[chosen[data]], values[data & chosen], minlength=pairs.size)
+
+    asked, whole = sums(run.bytes, wrong) + sums(cached, data), sums(moved, wrong)
+    faulty = (whole > _TWICE * asked) | ((sums(read_to_write, wrong) > 0) & (whole > asked))
+    result = np.zeros(len(run), dtype=bool)
+    result[data] = wrong[data] & faulty[of]
+    return result, float(asked[faulty].sum())
+
+
 METADATA = Rule(
     code="hdf5-metadata-scattered",
     title="HDF5's notes between the data",
     layer="HDF5",
     order=28,
-    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data, or beside 16 "
-    "times as much data; in H5Fclose those of under 64 KiB count. Or 64 or more calls of a rank about groups, data "
-    "sets, attributes and types. The seconds are those of all such calls: HDF5 keeps the notes of each object in "
-    "memory first (its metadata cache), and that work goes with the object. Writes of 64 KiB and more inside of "
-    "H5Dcreate are fill values: where they cost 1 % of the run, the plan leaves them out.",
+    definition="16 or more requests of a rank, of 4 KiB and less, inside of HDF5 calls that move no data. In a call "
+    "that does they count where all of them are under a sixteenth of its data. In H5Fclose those of under 64 KiB "
+    "count. Or 64 or more calls of a rank about groups, data sets, attributes and types. The seconds are those of all "
+    "such calls: HDF5 keeps the notes of each object in memory first (its metadata cache), and that work goes with the "
+    "object. Writes of 64 KiB and more inside of H5Dcreate are fill values: where they cost 1 % of the run, the plan "
+    "leaves them out.",
     source="Howison et al. 2010 (small metadata writes between the data, and gathering them)",
     thresholds=(
         MANY_WHY,
@@ -245,8 +302,9 @@ CHUNKS = Rule(
     layer="HDF5",
     order=18,
     definition="At least 4 HDF5 calls on data sets that move more than twice their bytes beneath, or read to be able "
-    "to write; or calls that each end in 16 or more requests under 64 KiB of one size, lying side by side, which "
-    "move under 64 KiB of the program's data each.",
+    "to write. What the rank's other calls on the file move less than their own bytes, because it is in HDF5's chunk "
+    "cache, counts as theirs. Or calls that each end in 16 or more requests under 64 KiB of one size, lying side by "
+    "side, which move under 64 KiB of the program's data each.",
     source="Howison et al. 2010 (one chunk for what a process accesses); HDF5 User Guide, Chunking in HDF5",
     thresholds=(
         Threshold("twice", "2 times", "a selection that is off by one chunk border moves under twice its bytes"),
@@ -262,7 +320,8 @@ CHUNKS = Rule(
     + VANISH
     + ". Of data that is smaller in the file only the requests' seconds count: compressing remains",
     limits="Compression moves fewer bytes than the data has and hides the excess. The shape of chunks is not in the "
-    "trace: it is concluded from the requests. Small chunks that a collective call puts together are not seen.",
+    "trace: it is concluded from the requests, as is that a data set has none. Small chunks that "
+    "a collective call puts together are not seen.",
     needs=("HDF5",),
     find=_chunks,
 )

@@ -39,6 +39,7 @@ def _find(run: Columns) -> Iterator[Found]:
         if not calls.any():
             continue
         calls |= run.mpi_data & run.met_with(calls)
+        inner &= run.made_by(calls)
         price = run.price(calls)
         if not run.worth(price.seconds):
             continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, NETCDF
+from ioweir.findings.datatypes import cell, has_gaps
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, UNKNOWN, Found, Rule, Threshold
 from ioweir.findings.rules.common import counted
@@ -19,55 +20,15 @@ _SLOWEST_BYTE_S = 1e-8
 _VECTOR = ("readv", "writev", "preadv", "pwritev")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from ioweir.findings.columns import Columns, Mask
 
 
-def _has_gaps(run: Columns, number: int, depth: int = 8) -> bool:
-    """Whether a datatype's data is no single piece."""
-    kind = run.trace.datatypes[number]
-    if kind.constructor in ("named", "other") or depth == 0:
-        return False
-    if kind.size != kind.extent:
-        return True
-    return any(_has_gaps(run, inner, depth - 1) for inner in kind.types)
-
-
-def _cell(run: Columns, number: int, depth: int = 8) -> int:
-    """How many bytes lie together in a datatype, at its innermost gaps; 0 where that is not known."""
-    kind = run.trace.datatypes[number]
-    inner = kind.types[0] if kind.types else 0
-    if kind.constructor == "named" or kind.size == kind.extent or depth == 0 or not kind.types:
-        return max(kind.size, 0)
-    if _has_gaps(run, inner):
-        return _cell(run, inner, depth - 1)
-    if kind.constructor in ("vector", "hvector") and len(kind.values) > 1:
-        return kind.values[1] * max(run.trace.datatypes[inner].size, 0)
-    if kind.constructor == "subarray":
-        return _line(kind.values) * max(run.trace.datatypes[inner].size, 0)
-    return 0
-
-
-def _line(values: Sequence[int]) -> int:
-    """How many elements of a subarray lie together, at least. `values`: the arguments (MPI 4.0, section 5.1.13)."""
-    dimensions = values[0]
-    sizes, parts = values[1 : dimensions + 1], values[dimensions + 1 : 2 * dimensions + 1]
-    lines = []
-    for order in (1, -1):  # libraries have numbers of their own for the order
-        line = 1
-        for size, part in list(zip(sizes, parts, strict=True))[::order]:
-            line *= part
-            if part < size:
-                break
-        lines.append(line)
-    return min(lines)
-
-
-def _longest_packing_s(run: Columns, calls: Mask, cell: int) -> float:
-    """Of the rank with most: what copying its pieces may take at most. `cell`: bytes of a piece; 0: not known."""
+def _longest_packing_s(run: Columns, calls: Mask, piece: int) -> float:
+    """Of the rank with most: what copying its pieces may take at most. `piece`: its bytes; 0: not known."""
     moved = float(run.bytes_by_unit(calls).max())
-    return moved * _SLOWEST_BYTE_S + moved / (cell or _NUMBER) * _SLOWEST_CELL_S
+    return moved * _SLOWEST_BYTE_S + moved / (piece or _NUMBER) * _SLOWEST_CELL_S
 
 
 def _why(library: str) -> str:
@@ -91,14 +52,14 @@ def _repair(library: str) -> str:
 
 
 def _find(run: Columns) -> Iterator[Found]:
-    accesses = run.trace.accesses
+    accesses, types = run.trace.accesses, run.trace.datatypes
     if len(accesses) <= 1:
         return
     known: dict[int, bool] = {}
     gaps = np.zeros(len(accesses), dtype=bool)
     for at, access in enumerate(accesses):
         if access.memory not in known:
-            known[access.memory] = access.memory > 0 and _has_gaps(run, access.memory)
+            known[access.memory] = access.memory > 0 and has_gaps(types, access.memory)
         gaps[at] = known[access.memory]
     calls = run.mpi_data & gaps[np.minimum(run.access, len(accesses) - 1)] & (run.bytes > 0)
     # Fill values are HDF5's own: it passes one chunk of them again and again.
@@ -112,7 +73,7 @@ def _find(run: Columns) -> Iterator[Found]:
     alone = calls & ~together
     seconds = max(run.seconds(together) - run.span_s(plain & run.made_by(together)), 0.0)
     seconds += max(run.seconds(alone) - run.seconds(plain & run.made_by(alone)), 0.0)
-    cells = [_cell(run, number) for number, with_gaps in known.items() if with_gaps]
+    cells = [cell(types, number) for number, with_gaps in known.items() if with_gaps]
     # What is beyond it is waiting or exchange, which other rules look for.
     seconds = min(seconds, _longest_packing_s(run, calls, min(cells, default=0)))
     if not run.worth(seconds):
@@ -145,7 +106,7 @@ RULE = Rule(
     title="Data in pieces in memory",
     layer="MPI-IO",
     order=40,
-    definition="MPI-IO calls whose datatype in memory has gaps, and which spend 1 % of the run outside of POSIX "
+    definition="MPI-IO calls whose datatype in memory has gaps. They spend 1 % of the run outside of POSIX "
     "calls, or in POSIX calls that gather pieces (writev and its like). Open MPI hands pieces to those unpacked. What "
     "packing cannot take is not counted, nor are fill values that HDF5 passes. Of independent calls "
     "a rank's own POSIX calls are taken off, of collective ones those of any rank.",

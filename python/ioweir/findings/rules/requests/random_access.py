@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ioweir.base.spec_names import DATA_OPS
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -23,7 +25,10 @@ from ioweir.findings.rules.common import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns
+    from ioweir.findings.columns import Columns, Mask
+
+_SHARE = 0.5
+_STREAMS = 8
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -35,10 +40,13 @@ def _find(run: Columns) -> Iterator[Found]:
             calls &= ~run.beneath(run.is_layer("HDF5") & (~run.is_op(*DATA_OPS) | run.named("H5A")))
         if run.count_by_unit(calls).max() < MANY:
             continue
-        jumping = run.jumps(calls)
-        backward = jumping.sum() / calls.sum()
-        if backward < 0.5:
+        jumping = run.jumps(calls) & ~_in_streams(run, calls)
+        # By rank and file: what others do in order, or the same rank elsewhere, makes nothing of it better.
+        calls &= run.times_on_file(jumping) >= _SHARE * run.times_on_file(calls)
+        jumping &= calls
+        if run.count_by_unit(calls).max() < MANY:
             continue
+        backward = jumping.sum() / calls.sum()
         roots = run.roots_of(jumping)
         price = run.price(roots)
         if not run.worth(price.seconds):
@@ -59,13 +67,28 @@ def _find(run: Columns) -> Iterator[Found]:
         )
 
 
+def _in_streams(run: Columns, calls: Mask) -> Mask:
+    """Requests that go on where one of the last few of their rank on the file ended: arrays that are moved in turns.
+
+    The system reads ahead of, and gathers, each of such streams as it does of one.
+    """
+    rows = run.by_file(calls)
+    begin, stop = run.position[rows], run.position[rows] + run.bytes[rows]
+    pair = run.unit[rows] * len(run.files) + run.file[rows]
+    result = np.zeros(len(run), dtype=bool)
+    for back in range(2, _STREAMS + 1):
+        goes_on = (begin[back:] == stop[:-back]) & (pair[back:] == pair[:-back]) & (begin[back:] > 0)
+        result[rows[back:][goes_on]] = True
+    return result
+
+
 RULE = Rule(
     code="random-access",
     title="Requests in no order",
     layer="POSIX",
     order=45,
-    definition="Of a rank's requests under 1 MiB to a file, at least half neither go on where the last one ended "
-    "nor keep its stride.",
+    definition="Of a rank's requests under 1 MiB to a file, at least half neither go on where one of the last 8 ended "
+    "nor keep the last one's stride. Ranks and files of which this is true count together, and no others.",
     source="Wright et al. 2013, section 5.2 (seek times of disks among the two main causes)",
     thresholds=(
         Threshold(
@@ -77,6 +100,12 @@ RULE = Rule(
             "a disk moves 1 MiB in about the time of one seek, so that larger ones pay for theirs",
         ),
         MANY_WHY,
+        Threshold(
+            "streams",
+            "8",
+            "arrays of one file that are moved in turns, a piece of each: read-ahead of Linux tells such streams apart "
+            "by marks in its pages",
+        ),
     ),
     gain=ABOVE_LARGE
     + INSTEAD

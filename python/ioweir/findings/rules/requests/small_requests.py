@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, POSIX
+from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO, NETCDF, POSIX
 from ioweir.base.units import size
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
@@ -15,14 +15,18 @@ from ioweir.findings.rules.common import (
     ABOVE_LARGE,
     MANY,
     MANY_WHY,
+    PYTHONS,
     SMALL,
     SMALL_WHY,
     VANISH,
     above_large,
     alike,
+    copied,
     counted,
+    interleaved,
     learned_chunks,
     made_smaller,
+    of_python,
     sized,
     typical,
 )
@@ -34,6 +38,11 @@ if TYPE_CHECKING:
 
 _SCATTERED = 16
 """As in collective_scattered.py."""
+_OF_FILE = 2
+_TOGETHER = (
+    "where a rank's pieces lie between those of others in one file: MPI_File_{op}_at_all, parallel HDF5 or PnetCDF, "
+    "which put the pieces of all ranks together"
+)
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -52,8 +61,11 @@ def _find(run: Columns) -> Iterator[Found]:
         high = above_large(run, calls, op, price.seconds)
         files = run.files_of(calls)
         each = typical(run, calls)
-        cause, remedy = _of_program(op, each, all_alike=alike(run, calls))
-        remedies = [Remedy("source", remedy)]
+        whole_files = median(run.times_on_file(calls)[calls]) <= _OF_FILE
+        cause, remedy = _of_program(op, each, all_alike=alike(run, calls), whole_files=whole_files)
+        remedies = [*([PYTHONS] if of_python(run, calls) else []), Remedy("source", remedy)]
+        if run.seconds(interleaved(run, calls & run.storage)) >= 0.5 * run.seconds(calls):
+            remedies.append(Remedy("source", _TOGETHER.format(op=op)))
         inside = calls & ~run.outermost
         if run.seconds(inside) >= 0.5 * run.seconds(calls):
             cause, remedies = _of_library(run, inside, op, files)
@@ -75,6 +87,45 @@ def _find(run: Columns) -> Iterator[Found]:
             files=files,
             ranks=run.ranks_of(calls),
         )
+    yield from _kept_by_library(run)
+
+
+def _kept_by_library(run: Columns) -> Iterator[Found]:
+    """Small calls of HDF5 and netCDF that end in its cache: they make no request, and each has the library's cost."""
+    library = run.outermost & (run.is_layer(HDF5) | run.is_layer(NETCDF)) & ~run.named("H5A")
+    if not library.any():
+        return
+    library &= (run.bytes > 0) & (run.bytes < SMALL) & ~run.roots_of(run.storage | run.is_layer(MPI_IO))
+    for op in ("write", "read"):
+        calls = library & run.is_op(op)
+        if run.count_by_unit(calls).max() < MANY:
+            continue
+        seconds = run.seconds(calls) - copied(run, calls)
+        if not run.worth(seconds):
+            continue
+        name = LAYERS[int(np.bincount(run.layer[calls]).argmax())]
+        yield Found(
+            calls=calls,
+            seconds=seconds,
+            spares=CALLS,
+            summary=f"{sized(run, calls, op)}{' each' if alike(run, calls) else ''} end in {name}'s cache: most of the "
+            "time is the cost of calling it, not of moving bytes",
+            cause=f"The program calls {name} for each piece. Checking what is asked for, and finding its place, costs "
+            "the same for an element as for a block.",
+            evidence=[
+                counted(f"{op}s under {size(SMALL)} that make no request", calls),
+                Evidence("median time of one", median(run.duration[calls]) / 1e9, "s"),
+            ],
+            remedies=[
+                Remedy(
+                    "source",
+                    f"collect the data in memory and {op} more of it in one call: a block of the array, not its "
+                    "elements or lines",
+                )
+            ],
+            files=run.files_of(calls),
+            ranks=run.ranks_of(calls),
+        )
 
 
 def _pieces(run: Columns, large: Mask, op: str) -> Mask:
@@ -87,7 +138,13 @@ def _pieces(run: Columns, large: Mask, op: str) -> Mask:
     return pieces
 
 
-def _of_program(op: str, each: int, *, all_alike: bool) -> tuple[str, str]:
+def _of_program(op: str, each: int, *, all_alike: bool, whole_files: bool) -> tuple[str, str]:
+    if whole_files:
+        return (
+            f"The program {op}s many small files, most of them with one request or two. Each one has a fixed cost, "
+            "whatever its size, and opening the file comes on top.",
+            f"put many small files into one, and {op} that in pieces of 1 MiB or more",
+        )
     pieces = f"every {size(each)}" if all_alike else f"each piece, of {size(each)} in the median"
     return (
         f"The program makes a request of its own for {pieces}. Each one has a fixed cost, whatever its size.",
@@ -134,7 +191,8 @@ RULE = Rule(
     definition="Reads or writes under 64 KiB, outside of collective calls, that cost 1 % of the run or more. Of an "
     "independent MPI-IO call that is larger, the requests count which the MPI library makes of it, where these are 16 "
     "or more. Seeks right before them count as well. Where HDF5 makes the data smaller (compression), only the "
-    "requests count, not its work.",
+    "requests count, not its work. Apart from these, calls of HDF5 and netCDF that end in the library's cache, "
+    "above what a copy of their bytes takes (1 ns each).",
     source="Hockney 1982 (n-half)",
     thresholds=(
         SMALL_WHY,

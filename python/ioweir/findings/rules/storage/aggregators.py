@@ -10,7 +10,7 @@ from ioweir.base.units import number_list
 from ioweir.base.units import seconds as in_words
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import EXCESS, Found, Rule, Threshold
-from ioweir.findings.rules.common import SHOWN, aggregate, rule_for
+from ioweir.findings.rules.common import aggregate, rule_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +80,7 @@ def _imbalance(run: Columns) -> Iterator[Found]:
         # Ranks that touch nothing may take their part, too: their share is part of the repair.
         everyone = float(spent.sum()) / run.unit_count
         lost = float(spent[unit]) - everyone
+        among_writers = float(spent[unit] - spent[writers].mean())
         if moved[unit] < 1.5 * mean or not run.worth(lost):
             continue
         ranks = run.ranks([unit])
@@ -87,6 +88,7 @@ def _imbalance(run: Columns) -> Iterator[Found]:
         yield Found(
             calls=run.roots_of(run.above(calls)),
             seconds=lost,
+            low=among_writers / 2,
             spares=EXCESS,
             summary=f"{number_list(ranks)} {op}s {moved[unit] / mean:.1f} times as much for the others as the "
             "mean of the "
@@ -134,7 +136,8 @@ IMBALANCE = Rule(
     thresholds=(
         Threshold("bytes", "1.5 times", "domains of whole stripes differ by under half from two stripes a writer on"),
     ),
-    gain="lost: the time above all ranks of the program at the mean" + SHOWN,
+    gain="lost: the time above all ranks of the program at the mean; low: a half of the time above the ranks that "
+    "touch the storage, for these alone may share it anew",
     limits="How many aggregators the MPI library allows itself is not in the trace.",
     needs=("MPI-IO", "POSIX"),
     find=_imbalance,

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 _WAIT_NS = 20_000
 _MOSTLY = 0.5
+_OWN_STRIPES = (
+    "give each rank stripes of its own: one large part that begins at a multiple of the stripe (1 MiB), not many "
+    "between those of others; or write collectively (MPI_File_write_at_all)"
+)
 _SHARED_POINTER = (
     "MPI_File_write_shared",
     "MPI_File_read_shared",
@@ -169,7 +173,7 @@ def _handover(run: Columns) -> Iterator[Found]:
         return
     pace = run.duration[calls] / run.bytes[calls] / _writers_at_once(run, calls)
     slow, usual = median(pace[other]), median(pace[~other])
-    if slow < 2 * usual:
+    if usual <= 0 or slow < 2 * usual:
         return
     lost = run.seconds(mask) * (1 - usual / slow)
     if not run.worth(lost):
@@ -188,7 +192,7 @@ def _handover(run: Columns) -> Iterator[Found]:
             counted("writes after another rank's to the same 1 MiB", mask),
             Evidence("slower than other writes", slow / usual, "times"),
         ],
-        remedies=[aggregate(files)],
+        remedies=[aggregate(files), Remedy("source", _OWN_STRIPES)],
         files=files,
         ranks=run.ranks_of(mask),
     )

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ioweir.base.spec_names import HDF5, LAYERS, MPI_IO
 from ioweir.base.units import seconds as in_words
 from ioweir.base.units import size
+from ioweir.findings.datatypes import cell, has_gaps
 from ioweir.findings.intervals import median
 from ioweir.findings.model import Evidence, Remedy
 from ioweir.findings.rule import Found, Rule, Threshold
@@ -36,6 +38,16 @@ _FAULTS = (
 """With one of these on the same files, the writes are too slow, not too many."""
 
 
+_ASYNCHRONOUS = ("H5Dwrite_async", "H5Dwrite_multi_async")
+_BY_THREAD = (
+    "copy the data into a second buffer, and let a thread of the program's own write it (or aio_write, io_uring) while "
+    "the program computes"
+)
+_MEANWHILE = {
+    MPI_IO: "start writes with MPI_File_iwrite_at and wait for them after the next step",
+    HDF5: "write with H5Dwrite_async and HDF5's asynchronous connector, and wait after the next step (H5ESwait); or "
+    "let a thread of the program's own write a copy of the data",
+}
 _MORE_A_CALL = (
     "{op} more in one call: several variables or steps together (PnetCDF: ncmpi_i{verb}_vara and ncmpi_wait_all; "
     "MPI-IO: one datatype for all pieces)"
@@ -59,7 +71,8 @@ def _exchange(run: Columns) -> Iterator[Found]:
         of_views = run.seconds(views)
         lost += of_views
         each = float(run.bytes[calls].sum() / max(calls.sum(), 1))
-        large = each >= STRIPE
+        # Of pieces with gaps between, each would become a request of its own.
+        large = each >= STRIPE and not _in_pieces(run, calls)
         # Agreeing on a call costs the same for a byte: what many calls move in tiny parts, one could.
         tiny = each < SMALL and run.count_by_unit(calls).max() >= MANY
         files = run.files_of(calls)
@@ -103,6 +116,19 @@ def _exchange(run: Columns) -> Iterator[Found]:
             ranks=run.ranks_of(calls),
             doubt=CROWDED if run.crowded else "",
         )
+
+
+def _in_pieces(run: Columns, calls: Mask) -> bool:
+    """Whether some of the calls move pieces under 1 MiB of their file: a view with gaps, or one that is not known."""
+    accesses, views, types = run.trace.accesses, run.trace.views, run.trace.datatypes
+    for number in np.unique(run.access[calls]):
+        at = accesses[number].view if 0 < number < len(accesses) else 0
+        if at is None:
+            return True
+        view = views[at] if at else None
+        if view is not None and view.set and has_gaps(types, view.filetype) and cell(types, view.filetype) < STRIPE:
+            return True
+    return False
 
 
 def bursts(run: Columns, calls: Mask) -> tuple[Floats, Floats, Floats]:
@@ -166,8 +192,12 @@ def _overlap(run: Columns) -> Iterator[Found]:
     pauses = float((begin[1:] - stop[:-1]).sum())
     gain = min(writing, pauses)
     background = run.topmost(run.named("MPI_File_iwrite", "aio_write", "io_uring"))
+    # HDF5's asynchronous connector writes in a thread of its own; without it these calls write themselves.
+    connected = run.outermost & run.named(*_ASYNCHRONOUS) & ~run.roots_of(run.storage)
+    background |= connected
     at_once = _waited_for_at_once(run, background)
-    if run.bytes[background & ~at_once].sum() > 0.5 * moved.sum() or not run.worth(gain):
+    whole = moved.sum() - run.bytes[connected].sum()  # which that thread's own calls move as well
+    if run.bytes[background & ~at_once].sum() > 0.5 * whole or not run.worth(gain):
         return
     starts = bool(run.bytes[at_once].sum() > 0.5 * moved.sum())
     files = run.files_of(calls & run.is_op("write"))
@@ -193,12 +223,19 @@ def _overlap(run: Columns) -> Iterator[Found]:
                 "source",
                 "wait for the writes (MPI_Wait) after the next step, not right behind the calls that start them"
                 if starts
-                else "start writes with MPI_File_iwrite_at and wait for them after the next step",
+                else _meanwhile(run, calls & run.is_op("write")),
             ),
         ],
         files=files,
         ranks=run.ranks_of(calls & run.is_op("write")),
     )
+
+
+def _meanwhile(run: Columns, writes: Mask) -> str:
+    """How a program writes while it computes, with the calls that it makes."""
+    layers = np.bincount(run.layer[writes], run.bytes[writes])
+    layer = LAYERS[int(layers.argmax())]
+    return _MEANWHILE.get(layer, _BY_THREAD)
 
 
 def _checkpoint(run: Columns) -> Iterator[Found]:
@@ -207,12 +244,15 @@ def _checkpoint(run: Columns) -> Iterator[Found]:
         return
     calls, begin, stop, moved = periodic
     cost = median(stop - begin)
+    if cost <= 0:  # some imported logs have times to 0.1 ms only
+        return
     interval = median(np.diff(begin))
     best = float(np.sqrt(2 * cost * _MTBF_S))
     now, then = cost / interval, cost / best + best / (2 * _MTBF_S)
     if interval >= best or now < 0.1:
         return
-    lost = min((now - then) * float(stop[-1] - begin[0]), run.wall_s)
+    # A burst may hold computing between its calls, which is no cost of I/O.
+    lost = min((now - then) * float(stop[-1] - begin[0]), run.seconds(calls))
     # Writing that is longer than the pause after it cannot be hidden behind it: then the checkpoints are the cause.
     cannot_hide = cost > median(begin[1:] - stop[:-1])
     if not run.worth(lost):
@@ -268,7 +308,8 @@ OVERLAP = Rule(
     thresholds=(Threshold("bursts", "3", "two may be a beginning and an end"),),
     gain="low: 0, for the network and memory may be busy while computing; lost: the smaller of writing, without "
     "opens, and pauses",
-    limits="What the program does in the pauses is not in the trace. Severity at most medium.",
+    limits="What the program does in the pauses is not in the trace. Writes by a thread of the program's own, while "
+    "the others compute, look like these. Severity at most medium.",
     needs=(),
     find=_overlap,
     follows=_FAULTS,

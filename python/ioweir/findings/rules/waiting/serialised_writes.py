@@ -15,7 +15,7 @@ from ioweir.findings.rules.common import CROWDED, ONE_WRITER, aggregate, counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ioweir.findings.columns import Columns, Mask, Numbers
+    from ioweir.findings.columns import Columns, Floats, Mask, Numbers
 
 
 _AT_ONCE = 0.1
@@ -25,6 +25,10 @@ _WAITED = 0.5
 _PAUSES = 0.1
 _OF_POSSIBLE = 0.2
 _NEVER = 0.005
+_BY_CHANCE = (
+    "waiting in MPI was not recorded, so that nothing tells ranks that wait for their turns from ranks that write "
+    "rarely, and are apart by chance"
+)
 
 
 def _find(run: Columns) -> Iterator[Found]:
@@ -91,7 +95,11 @@ def _turns(run: Columns, calls: Mask, op: str) -> Iterator[Found]:
         ],
         files=files,
         ranks=run.ranks_of(calls),
-        doubt=CROWDED if run.crowded and not (_regular(unit) or _made_to(run, unit, start)) else "",
+        doubt=_BY_CHANCE
+        if by_chance and _expected(spent, union + gap) <= _AT_ONCE
+        else CROWDED
+        if run.crowded and not (_regular(unit) or _made_to(run, unit, start))
+        else "",
     )
 
 
@@ -103,6 +111,15 @@ def _made_to(run: Columns, unit: Numbers, start: Numbers) -> bool:
     turn = np.flatnonzero(unit[1:] != unit[:-1])
     waited = run.waiting_in(unit[1:][turn], start[:-1][turn], start[1:][turn]) > 0
     return bool(waited.mean() >= _WAITED) or bool((run.is_op("lock") & ~run.failed).any())
+
+
+def _expected(spent: Floats, whole: float) -> float:
+    """The share of the ranks' time that two would do it at once if each began whenever it likes.
+
+    Example: two ranks, each busy for a quarter of the time: 1 - (1 - 9 / 16) / (1 / 2) = 12.5 %.
+    """
+    busy = np.minimum(spent / whole, 1.0)
+    return 1 - float((1 - np.prod(1 - busy)) / busy.sum())
 
 
 def _regular(unit: Numbers) -> bool:
@@ -168,7 +185,8 @@ RULE = Rule(
             "half of the turns",
             "asked where waiting in MPI was recorded, outside of collective calls, and where pauses are over 10 % of "
             "the writing: the next rank waits in MPI while the one before it writes, or ranks lock; otherwise they are "
-            "apart by chance. Without pauses it is no chance",
+            "apart by chance. Without pauses it is no chance. Where waiting was not recorded, "
+            "ranks that write so rarely that under 10 % at once is to be expected are in doubt, and of low severity",
         ),
         ONE_WRITER,
         Threshold("pauses", "twice the writing", "with rarer writes, meeting by chance is rare, too"),

@@ -1,4 +1,4 @@
-"""Spack's recipe for ioweir, for Spack 1.0 and later: `spack repo add packaging/spack`.
+"""Spack's recipe for ioweir, for Spack 1.0 and later: `spack repo add packaging/spack/spack_repo/ioweir`.
 
 The versions of Python packages are those of pyproject.toml, to which tests/tools/test_recipes.py holds this file.
 How to use it: docs/how-to/for-a-whole-site.md.
@@ -9,7 +9,7 @@ from pathlib import Path
 from spack.package import conflicts, depends_on, license, requires, variant, version
 from spack_repo.builtin.build_systems.python import PythonPackage
 
-CHECKOUT = Path(__file__).resolve().parents[4]
+CHECKOUT = Path(__file__).resolve().parents[6]
 
 
 class Ioweir(PythonPackage):

@@ -140,12 +140,12 @@ def test_a_log_without_times_accuses_nobody() -> None:
 @pytest.mark.parametrize(("calls", "pieces", "is_found"), [(400, 0, True), (40, 0, False), (40, 4000, True)])
 def test_a_few_independent_calls_on_a_shared_file_are_no_habit(calls: int, pieces: int, is_found: bool) -> None:
     """Four ranks make so many in all, 100 KiB each, which end in so many requests of 1 KiB."""
-    names = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL") for op in ("WRITE", "READ"))
+    names = tuple(f"MPIIO_{how}_{op}S" for how in ("INDEP", "COLL", "SPLIT") for op in ("WRITE", "READ"))
     rows = (
         Counts("MPI-IO", "write", 0, SHARED, calls=calls, bytes=100 * KIB * calls, time_s=80),
         Counts("POSIX", "write", 0, SHARED, calls=pieces, outermost=False, sizes=((1024, pieces),)),
     )
-    findings = found(rows, MPI_IO=Table(names, ((0, SHARED, calls, 0, 0, 0),)))
+    findings = found(rows, MPI_IO=Table(names, ((0, SHARED, calls, 0, 0, 0, 0, 0),)))
     assert ("independent-shared-file" in findings) is is_found
 
 

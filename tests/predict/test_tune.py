@@ -326,6 +326,7 @@ def _part(path: str, before: list[float], **after: list[float]) -> tune.Part:
     rows = [
         {
             "strategy": name, "candidate": candidates.Candidate(name, {"writers": name}), "each": each,
+            "beside": (0.0, 0.0, 0.0),
             "seconds": sorted(each)[len(each) // 2], "other_form": False,
             "predicted": gains.range_of([old / new for old, new in zip(before, each, strict=True)]),
         }

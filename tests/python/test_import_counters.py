@@ -173,7 +173,7 @@ def test_an_aggregator_is_not_one_rank_that_does_all() -> None:
 
 
 def test_what_a_program_prints_is_no_data() -> None:
-    values = {"STDIO_WRITES": 9, "STDIO_BYTES_WRITTEN": 64 * MIB, "STDIO_F_WRITE_TIME": 4.0}
+    values = {"STDIO_WRITES": 9000, "STDIO_BYTES_WRITTEN": 64 * MIB, "STDIO_F_WRITE_TIME": 4.0}
     assert {"stdio-data", "rank0-io"} <= found(log_of(("STDIO", FILE, 0, values))).keys()
     assert found(log_of(("STDIO", FILE, 0, values), names={FILE: "<STDOUT>"})) == {}
 
@@ -184,20 +184,20 @@ def test_flushing_is_no_asking() -> None:
 
 
 def test_split_collective_calls_are_collective() -> None:
-    values = {"MPIIO_INDEP_WRITES": 100, "MPIIO_COLL_WRITES": 0, "MPIIO_INDEP_READS": 0, "MPIIO_COLL_READS": 0,
-              "MPIIO_SPLIT_READS": 0, "MPIIO_BYTES_WRITTEN": 6400, "MPIIO_F_WRITE_TIME": 8.0}  # fmt: skip
+    values = {"MPIIO_INDEP_WRITES": 1000, "MPIIO_COLL_WRITES": 0, "MPIIO_INDEP_READS": 0, "MPIIO_COLL_READS": 0,
+              "MPIIO_SPLIT_READS": 0, "MPIIO_BYTES_WRITTEN": 64000, "MPIIO_F_WRITE_TIME": 8.0}  # fmt: skip
     finding = found(log_of(("MPI-IO", FILE, -1, values | {"MPIIO_SPLIT_WRITES": -1})))["independent-shared-file"]
-    assert finding.summary == "100 independent writes of 64 B to a file that all ranks share"
+    assert finding.summary == "1,000 independent writes of 64 B to a file that all ranks share"
     assert "independent-shared-file" not in found(log_of(("MPI-IO", FILE, -1, values | {"MPIIO_SPLIT_WRITES": 9})))
 
 
 def test_bytes_that_are_not_known_are_not_called_none() -> None:
     """Darshan 2 has sizes of MPI-IO's calls, and no bytes."""
     values = {f"MPIIO_{how}_{op}S": 0.0 for how in ("INDEP", "COLL", "SPLIT") for op in ("READ", "WRITE")}
-    values |= {"MPIIO_INDEP_WRITES": 100, "MPIIO_F_WRITE_TIME": 8.0}
-    few = found(log_of(("MPI-IO", FILE, -1, values | {"MPIIO_SIZE_WRITE_AGG_0_100": 100})))
-    assert few["independent-shared-file"].summary == "100 independent writes to a file that all ranks share"
-    large = found(log_of(("MPI-IO", FILE, -1, values | {"MPIIO_SIZE_WRITE_AGG_10M_100M": 100})))
+    values |= {"MPIIO_INDEP_WRITES": 1000, "MPIIO_F_WRITE_TIME": 8.0}
+    few = found(log_of(("MPI-IO", FILE, -1, values | {"MPIIO_SIZE_WRITE_AGG_0_100": 1000})))
+    assert few["independent-shared-file"].summary == "1,000 independent writes to a file that all ranks share"
+    large = found(log_of(("MPI-IO", FILE, -1, values | {"MPIIO_SIZE_WRITE_AGG_10M_100M": 1000})))
     assert "independent-shared-file" not in large
 
 

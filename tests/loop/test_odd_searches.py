@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,11 +31,7 @@ def trace_of(folder: Path, *, later_s: float = 0.0, ranks: tuple[int, ...] = (1,
             write = Call(image, "MPI_File_write_at", at + 1, at + 2 + later_s, path, 1000, offset=0)
             made.add(write, write.inside("pwrite", at + 1, at + 2, 1000, offset=0))
             made.add(Call(image, "MPI_File_close", at + 5, at + 5.1, path))
-    folder.mkdir()
-    made.write(folder)
-    about = {"iowt": 1, "state": "ended", "command": ["x"], "program": "x", "wall_s": 100.0, "exit_code": 0}
-    (folder / "run.json").write_text(json.dumps(about))
-    return folder
+    return made.save(folder)
 
 
 @pytest.mark.parametrize(

@@ -245,11 +245,7 @@ def test_the_plan_and_the_result_of_tune_say_what_was_estimated(
     asked = [[[(8192 * at + 4096 * rank, 512)] for rank in range(2)] for at in range(50)]
     recorded = workload.Recorded("chk.1.h5", "/data/chk.1.h5", 2, True, asked, [], 0.0)
     monkeypatch.setattr(workload, "of_file", lambda *_: recorded)
-    folder = tmp_path / "trace"
-    folder.mkdir()
-    flushing().write(folder)
-    run = {"iowt": 1, "state": "ended", "command": ["solver"], "program": "solver", "wall_s": 100.0, "exit_code": 0}
-    (folder / "run.json").write_text(json.dumps(run))
+    folder = flushing().save(tmp_path / "trace", "solver")
     result = tune.tune(tune.Options(tmp_path / "plan.toml", "gigabit12", folder, repeat=2))
     assert result["output"] == str(tmp_path / "plan.toml")
     (rule,) = toml_text.loads(result["plan"])["file"]

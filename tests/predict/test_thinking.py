@@ -110,11 +110,7 @@ def checkpoints(folder: Path) -> Path:
             write = Call(rank, "MPI_File_write_at_all", *span, PATH, 8 * MIB)
             builder.add(write, write.inside("pwrite", *span, 8 * MIB, offset=(2 * at + rank) * 8 * MIB))
         builder.add(Call(rank, "MPI_File_close", 21.0, 21.5, PATH))
-    folder.mkdir()
-    builder.write(folder)
-    run = {"iowt": 1, "state": "ended", "command": ["solver"], "program": "solver", "wall_s": 100.0, "exit_code": 0}
-    (folder / "run.json").write_text(json.dumps(run))
-    return folder
+    return builder.save(folder, "solver")
 
 
 def test_a_checkpoint_loop_gets_a_plan_that_writes_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

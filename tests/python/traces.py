@@ -5,6 +5,7 @@ Every trace is written to files and read back, so that whatever is tested with i
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -107,6 +108,16 @@ class Builder:
         }
         loaded = replace(loaded, notes=tuple(self.notes), engine_work=tuple(self.engine_work))
         return replace(loaded, run=run | more.pop("run", {}), directory="trace", **more)
+
+    def save(self, folder: Path, program: str = "x") -> Path:
+        """A new trace directory, of a run that ended well."""
+        folder.mkdir()
+        self.write(folder)
+        run = {
+            "iowt": 1, "state": "ended", "command": [program], "program": program, "wall_s": 100.0, "exit_code": 0,
+        }  # fmt: skip
+        (folder / "run.json").write_text(json.dumps(run))
+        return folder
 
     def write(self, folder: Path, shuffle: int | None = None) -> None:
         """The trace's files, one a host."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -108,7 +109,9 @@ def test_of_a_large_file_only_what_is_read_is_written(tmp_path: Path) -> None:
     with Folder.open(tmp_path) as folder:
         try:
             assert write.make_files(found, folder, 1) == 4196
-        except OSError:  # this file system has no such large files
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
             pytest.skip("no files of a TiB here")
     (made,) = [path for path in tmp_path.rglob("*") if path.is_file()]
     status = made.stat()

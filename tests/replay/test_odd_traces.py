@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -30,14 +29,6 @@ def of_one(*paths: str) -> Builder:
 
 def read(made: Builder, ranks: int = 1) -> Recorded:
     return from_trace.of_trace(made.trace(), ranks, "a trace")
-
-
-def saved(made: Builder, folder: Path) -> Path:
-    folder.mkdir()
-    made.write(folder)
-    about = {"iowt": 1, "state": "ended", "command": ["x"], "program": "x", "wall_s": 100.0, "exit_code": 0}
-    (folder / "run.json").write_text(json.dumps(about))
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -132,7 +123,7 @@ def test_a_plan_that_fits_nothing_here_is_said(tmp_path: Path) -> None:
     made.rank(0, 1)
     made.add(Call(0, "MPI_File_open", 1, 1.1, "/data/run/a.h5", offset=5))
     made.add(Call(0, "MPI_File_close", 2, 2.1, "/data/run/a.h5"))
-    trace = saved(made, tmp_path / "trace")
+    trace = made.save(tmp_path / "trace")
     said = {}
     for pattern in ("*.h5", "run/*.h5", "*.nc"):
         plan = tmp_path / "plan.toml"
@@ -146,7 +137,7 @@ def test_a_plan_that_fits_nothing_here_is_said(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_is_not_there_is_said_before_anything_runs(tmp_path: Path) -> None:
-    trace = saved(of_one("/data/a"), tmp_path / "trace")
+    trace = of_one("/data/a").save(tmp_path / "trace")
     done = completed([*IOWEIR, "replay", trace, "--directory", tmp_path, "--plan", tmp_path / "none.toml"])
     assert done.returncode == 2
     assert "none.toml' cannot be read: No such file or directory" in done.stderr
@@ -158,7 +149,7 @@ def test_a_benchmark_makes_of_a_large_file_only_what_it_reads(tmp_path: Path) ->
     made = Builder()
     made.rank(0, 1)
     made.add(Call(0, "open", 1, 1.1, "/data/a"), Call(0, "pread", 2, 2.1, "/data/a", 10, offset=1 << 40))
-    result = benchmark.make(saved(made, tmp_path / "trace"), tmp_path / "out")
+    result = benchmark.make(made.save(tmp_path / "trace"), tmp_path / "out")
     assert result["inputs"] == {"files": 1, "bytes": 10}
     text = (tmp_path / "out" / "benchmark.c").read_text()
     assert f"    make_input(0, {1 << 40}, {(1 << 40) + 10});\n" in text
